@@ -1,0 +1,1 @@
+"""From a thread to what the model reads: counting, fitting, assembling."""

@@ -1,0 +1,169 @@
+"""The assembler: one thread, one budget, one context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hiermem_core.context.fitting import Mandatory, Material, OverBudget, fit
+from hiermem_core.tokens.counters import REPLY_TOKENS, ApproximateCounter, GuardedCounter
+from hiermem_core.errors import InvalidInputError, ThreadNotFoundError
+from hiermem_core.models.context import Context, ContextWarning, warning_of
+from hiermem_core.models.events import Event, TurnsTrimmed
+from hiermem_core.models.text import TextCleaner
+from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad
+from hiermem_core.models.turns import Turn, is_blank, is_standing
+from hiermem_core.threads import reading
+from hiermem_core.threads.counting import tokens_of
+from hiermem_core.threads.drafts import TurnLike, as_drafts, cleaned
+from hiermem_core.threads.placing import counted
+
+if TYPE_CHECKING:
+    from hiermem_core.protocols import ThreadMemory, TokenCounter
+    from hiermem_core.storage.database import Database
+
+Current = str | TurnLike | Sequence[TurnLike] | None
+
+
+class ContextAssembler:
+    """Fit system prompt, tools, pinned turns and the window of a thread into a hard budget.
+
+    Never writes. Calls `load` of the thread memory exactly once a build.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        memory: ThreadMemory,
+        *,
+        counter: TokenCounter,
+        tell: Callable[[Event], None],
+    ) -> None:
+        self._database = database
+        self._memory = memory
+        self._counter = counter
+        self._tell = tell
+
+    def build(
+        self,
+        *,
+        tenant_id: str,
+        thread_id: str,
+        model: ModelInfo | None = None,
+        profile: Profile | None = None,
+        system: str = "",
+        tools: Sequence[Mapping[str, Any]] = (),
+        current: Current = None,
+        output_reserve: int | None = None,
+        budget_tokens: int | None = None,
+        on_over_budget: OverBudget = "truncate",
+    ) -> Context:
+        """Return what a model call gets, in at most the budget.
+
+        Args:
+            tools: Tool schemas as sent to the model; they count.
+            current: Used and not stored. A text is a user turn. Without it the thread's newest
+                user turn is current.
+            budget_tokens: Tokens of everything returned; else the model's window less the reserve.
+            output_reserve: Tokens kept for the answer; default: the model's output limit, at most
+                a quarter of its window.
+            on_over_budget: `"truncate"` shortens the current exchange, `"raise"` raises.
+
+        Raises:
+            ThreadNotFoundError: No such thread, and no `current`.
+            BudgetExceededError: What must be kept does not fit.
+        """
+        _check_policy(on_over_budget)
+        budget, reserve = budget_of(model, budget_tokens, output_reserve)
+        guard = GuardedCounter(self._counter)
+        current_turns = self._current_turns(current, guard)
+        standing, last_seq = self._standing(tenant_id, thread_id, current_turns)
+        mandatory = Mandatory(
+            system=tuple(_system_turns(system)),
+            tools=tuple(tools),
+            standing=(*standing, *(turn for turn in current_turns if is_standing(turn))),
+        )
+        current_turns = _numbered([t for t in current_turns if not is_standing(t)], last_seq)
+        left = budget - sum(part.tokens for part in mandatory.sections(guard))
+        load = ThreadLoad(())
+        if last_seq:
+            load = self._memory.load(
+                tenant_id=tenant_id,
+                thread_id=thread_id,
+                budget_tokens=max(0, left - tokens_of(current_turns, guard)),
+                model=model or ModelInfo("", budget),
+                profile=profile or Profile(),
+            )
+        material = Material(mandatory, load, current_turns, budget, reserve, on_over_budget)
+        context = self._fit(material, guard)
+        self._tell_trimmed(tenant_id, thread_id, context)
+        return context
+
+    def _fit(self, material: Material, guard: GuardedCounter) -> Context:
+        context = None if guard.failures else fit(material, guard)
+        if context is not None and not guard.failures:
+            return context
+        facts = {"counter": guard.id}
+        warning = ContextWarning("counter_failed", detail=facts)
+        estimate = ApproximateCounter()
+        return fit(replace(material, warnings=(*material.warnings, warning)), estimate)
+
+    def _current_turns(self, current: Current, counter: TokenCounter) -> list[Turn]:
+        cleaner = TextCleaner()
+        drafts = [cleaned(draft, cleaner) for draft in as_drafts(current)]
+        if any(draft.role == "user" and is_blank(draft) for draft in drafts):
+            raise InvalidInputError("current", "is blank; leave it out or say something")
+        return [counted(draft, {counter.id: counter.count_turn(draft)}) for draft in drafts]
+
+    def _standing(
+        self, tenant_id: str, thread_id: str, current: Sequence[Turn]
+    ) -> tuple[list[Turn], int]:
+        with self._database.read() as connection:
+            head = reading.head_of(connection, tenant_id, thread_id)
+            if head is None and not current:
+                raise ThreadNotFoundError(thread_id)
+            if head is None:
+                return [], 0
+            if not head.tally.standing.turns:
+                return [], head.last_seq
+            return reading.standing_turns(connection, head.number), head.last_seq
+
+    def _tell_trimmed(self, tenant_id: str, thread_id: str, context: Context) -> None:
+        trimmed = warning_of(context.warnings, "turns_trimmed")
+        if trimmed is not None:
+            self._tell(TurnsTrimmed(tenant_id, thread_id, trimmed.count, trimmed.tokens))
+
+
+def budget_of(
+    model: ModelInfo | None, budget_tokens: int | None, output_reserve: int | None
+) -> tuple[int, int]:
+    """Return the budget and the reserve that is already taken off it.
+
+    Raises:
+        InvalidInputError: A figure is negative, or neither a budget nor a model is given.
+    """
+    for name, figure in (("budget_tokens", budget_tokens), ("output_reserve", output_reserve)):
+        if figure is not None and figure < 0:
+            raise InvalidInputError(name, "must be at least 0")
+    if budget_tokens is not None:
+        return budget_tokens, 0
+    if model is None:
+        raise InvalidInputError("budget_tokens", "is missing; give it, or a model")
+    reserve = output_reserve
+    if reserve is None:
+        reserve = min(model.max_output_tokens, model.context_window // 4)
+    return max(0, model.context_window - reserve), reserve
+
+
+def _system_turns(system: str) -> list[Turn]:
+    return [Turn(role="system", content=TextCleaner().text(system))] if system else []
+
+
+def _numbered(turns: Sequence[Turn], last_seq: int) -> tuple[Turn, ...]:
+    return tuple(replace(turn, seq=last_seq + 1 + place) for place, turn in enumerate(turns))
+
+
+def _check_policy(on_over_budget: str) -> None:
+    if on_over_budget not in {"truncate", "raise"}:
+        raise InvalidInputError("on_over_budget", 'must be "truncate" or "raise"')

@@ -1,0 +1,173 @@
+"""The error tree: every error HierMem raises on purpose.
+
+    HierMemError
+    ├── ConfigurationError (ValueError)
+    ├── MissingExtraError (ImportError)
+    ├── InvalidInputError (ValueError)
+    │   ├── MissingIdentityError
+    │   └── LimitExceededError
+    ├── NotFoundError (LookupError)
+    │   └── ThreadNotFoundError
+    ├── ConflictError
+    │   ├── VersionConflictError
+    │   └── TurnConflictError
+    ├── BudgetExceededError
+    ├── BackendError
+    │   ├── BackendUnavailableError
+    │   └── MigrationError
+    └── ClosedError (RuntimeError)
+
+An error keeps its facts as attributes, ends with the remedy, survives pickling, and never holds
+content or secrets. Errors of SQL drivers are chained as the cause and never leak by themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def _rebuild(kind: type[HierMemError], text: str, facts: dict[str, Any]) -> HierMemError:
+    error = kind.__new__(kind, text)
+    error.args = (text,)
+    error.__dict__.update(facts)
+    return error
+
+
+class HierMemError(Exception):
+    """Root of every error HierMem raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by text and facts, so that no constructor runs again."""
+        return _rebuild, (type(self), str(self), dict(self.__dict__))
+
+
+class ConfigurationError(HierMemError, ValueError):
+    """An option or setting is unknown, contradictory or out of range."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        super().__init__(f"{name}: {reason}")
+
+
+class MissingExtraError(HierMemError, ImportError):
+    """A feature needs an optional dependency that is not installed."""
+
+    def __init__(self, extra: str, *, feature: str) -> None:
+        self.extra = extra
+        self.feature = feature
+        super().__init__(f'{feature} needs an extra; run: pip install "hiermem-core[{extra}]"')
+
+
+class InvalidInputError(HierMemError, ValueError):
+    """A value given by the caller cannot be accepted."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{name}: {reason}")
+
+
+class MissingIdentityError(InvalidInputError):
+    """A tenant or thread is needed and none was named."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, f"no {name} was given and there is no default; name one")
+
+
+class LimitExceededError(InvalidInputError):
+    """A value is larger than its documented limit. Nothing was cut."""
+
+    def __init__(self, name: str, *, limit: int, actual: int) -> None:
+        super().__init__(name, f"{actual} exceeds the limit of {limit}; send less at once")
+        self.limit = limit
+        self.actual = actual
+
+
+class NotFoundError(HierMemError, LookupError):
+    """The thing asked for does not exist for this tenant."""
+
+
+class ThreadNotFoundError(NotFoundError):
+    """The tenant has no such thread. A foreign tenant's thread gives the same error."""
+
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"thread {thread_id!r} not found; append a turn to create it")
+
+
+class ConflictError(HierMemError):
+    """The stored state is not the one the caller expected. Nothing was changed."""
+
+
+class VersionConflictError(ConflictError):
+    """Another writer was faster."""
+
+    def __init__(self, *, expected: int, actual: int) -> None:
+        self.expected = expected
+        self.actual = actual
+        super().__init__(f"expected {expected}, found {actual}; read again and retry")
+
+
+class TurnConflictError(ConflictError):
+    """The thread holds another content under this turn id."""
+
+    def __init__(self, turn_id: str) -> None:
+        self.turn_id = turn_id
+        super().__init__(
+            f"turn {turn_id!r} is stored with other content; use edit_turn or another id"
+        )
+
+
+class BudgetExceededError(HierMemError):
+    """The parts that must be kept do not fit the budget.
+
+    Attributes:
+        needed: Tokens the mandatory parts take.
+        available: Tokens of the budget.
+        parts: Tokens per mandatory part, by section name.
+    """
+
+    def __init__(self, *, needed: int, available: int, parts: Mapping[str, int]) -> None:
+        self.needed = needed
+        self.available = available
+        self.parts = dict(parts)
+        listed = ", ".join(f"{name} {tokens}" for name, tokens in self.parts.items())
+        super().__init__(
+            f"{needed} tokens needed, {available} available ({listed}); "
+            f"raise the budget or shorten {max(self.parts, key=self.parts.__getitem__)}"
+        )
+
+
+class BackendError(HierMemError):
+    """The storage below HierMem failed. The driver's error is the cause."""
+
+    def __init__(self, operation: str, reason: str) -> None:
+        self.operation = operation
+        self.reason = reason
+        super().__init__(f"{operation} failed: {reason}")
+
+
+class BackendUnavailableError(BackendError):
+    """The storage cannot be reached or stays locked."""
+
+
+class MigrationError(BackendError):
+    """The stored schema cannot be used by this version."""
+
+    def __init__(self, *, stored: int, supported: int, reason: str) -> None:
+        self.stored = stored
+        self.supported = supported
+        super().__init__(
+            "opening",
+            f"the location has schema {stored}, this version supports {supported}: {reason}",
+        )
+
+
+class ClosedError(HierMemError, RuntimeError):
+    """The HierMem was closed."""
+
+    def __init__(self) -> None:
+        super().__init__("this HierMem is closed; open the location again")

@@ -1,0 +1,1 @@
+"""Values: frozen, plain, without behaviour that reads a clock or a disk."""

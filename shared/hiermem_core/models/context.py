@@ -1,0 +1,126 @@
+"""Contexts: what the model reads, what was left out to fit, and the receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from hiermem_core.models.plain import dump_json
+from hiermem_core.models.turns import ToolCall, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WarningCode = Literal[
+    "turns_trimmed",
+    "turns_not_covered",
+    "over_budget",
+    "tool_result_truncated",
+    "orphan_results_dropped",
+    "pending_calls_dropped",
+    "leading_turns_dropped",
+    "blank_turns_dropped",
+    "turn_unreadable",
+    "counter_failed",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWarning:
+    """What is weaker than asked for, without any content.
+
+    Attributes:
+        count: Turns concerned, where turns are.
+        tokens: Tokens left out.
+        ids: Ids of the turns concerned, where they are known without reading the whole thread.
+        detail: Plain facts of the code, such as `first_seq`, `last_seq`, `roles`, `exchanges`.
+    """
+
+    code: WarningCode
+    count: int = 0
+    tokens: int = 0
+    ids: tuple[str, ...] = ()
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        facts = "".join(f", {name} {value}" for name, value in self.detail.items())
+        return f"{self.code}: {self.count} turns, {self.tokens} tokens{facts}"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of a context: its tokens and the ids of the turns in it."""
+
+    name: str
+    tokens: int
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Where the tokens went. Holds no text.
+
+    Attributes:
+        budget: Tokens allowed.
+        reserve: Tokens kept free for the answer; already taken off the budget.
+        counter: Id of the counter all figures are by.
+        exact: The counter counts with the model's own vocabulary, not by estimate.
+        sections: `system`, `tools`, `pinned`, `current`, `window`, `framing`; they sum to `total`.
+    """
+
+    budget: int
+    reserve: int
+    counter: str
+    exact: bool
+    sections: tuple[Section, ...]
+
+    @property
+    def total(self) -> int:
+        """Tokens of the messages and tools together."""
+        return sum(section.tokens for section in self.sections)
+
+    def tokens(self, name: str) -> int:
+        """Return the tokens of one section, 0 where the context has no such section."""
+        return sum(section.tokens for section in self.sections if section.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a model call gets.
+
+    Attributes:
+        messages: The turns to send, in order: system prompt, pinned turns, window.
+        warnings: What was left out or is weaker than asked for.
+    """
+
+    messages: tuple[Turn, ...]
+    warnings: tuple[ContextWarning, ...]
+    receipt: Receipt
+    notes: str = ""
+
+    def to_openai(self) -> list[dict[str, Any]]:
+        """Return the messages in the form of the OpenAI chat API, text and tool calls."""
+        return [_openai_message(turn) for turn in self.messages]
+
+
+def warning_of(warnings: Sequence[ContextWarning], code: WarningCode) -> ContextWarning | None:
+    """Return the first warning of a code, if there is one."""
+    return next((warning for warning in warnings if warning.code == code), None)
+
+
+def _openai_message(turn: Turn) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": turn.role, "content": turn.content}
+    if turn.name:
+        message["name"] = turn.name
+    if turn.tool_calls:
+        message["tool_calls"] = [_openai_call(call) for call in turn.tool_calls]
+    if turn.tool_call_id is not None:
+        message["tool_call_id"] = turn.tool_call_id
+    return message
+
+
+def _openai_call(call: ToolCall) -> dict[str, Any]:
+    args = call.args if isinstance(call.args, str) else dump_json(call.args)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": args}}

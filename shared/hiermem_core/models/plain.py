@@ -1,0 +1,140 @@
+"""Plain JSON, and the typed encoding that carries a few more Python values through it.
+
+JSON has no bytes, dates, tuples, sets, non-text keys or infinities. `to_plain` writes such a value
+as `{"$hiermem": <kind>, "value": ...}` and `from_plain` restores it. Nothing is ever revived as a
+class beyond the closed list here, and a stored mapping that looks like a tag is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+from hiermem_core.errors import InvalidInputError
+
+_TAG = "$hiermem"
+_REPLACED = "replaced"
+
+_DECODERS: dict[str, Callable[[Any], Any]] = {
+    "bytes": base64.b64decode,
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "uuid": UUID,
+    "decimal": Decimal,
+    "float": float,
+    "tuple": lambda items: tuple(from_plain(item) for item in items),
+    "set": lambda items: {from_plain(item) for item in items},
+    "frozenset": lambda items: frozenset(from_plain(item) for item in items),
+    "mapping": lambda pairs: {from_plain(key): from_plain(value) for key, value in pairs},
+    _REPLACED: lambda name: f"[a value of type {name} was not stored]",
+}
+
+
+def dump_json(value: Any) -> str:
+    """Return `value` as compact JSON text, non-ASCII characters kept.
+
+    Raises:
+        InvalidInputError: JSON cannot carry it: NaN, an infinity, bytes, too deep, not a JSON type.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        reason = f"is not plain JSON ({type(error).__name__}); send JSON types only"
+        raise InvalidInputError("value", reason) from error
+
+
+def load_json(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: It is not JSON; NaN and infinities are not.
+    """
+    return _DECODER.decode(text)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+class PlainEncoder:
+    """Turn Python values into plain JSON values.
+
+    Attributes:
+        replaced: Paths of the values that were replaced by a marker, such as `$.artifact`.
+    """
+
+    def __init__(self) -> None:
+        self.replaced: list[str] = []
+
+    def encode(self, value: Any, path: str = "$") -> Any:
+        """Return `value` as JSON; what has no encoding becomes a marker with its type name."""
+        if isinstance(value, Enum):
+            return self.encode(value.value, path)
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else _tagged("float", repr(value))
+        if isinstance(value, Mapping):
+            return self._mapping(value, path)
+        if isinstance(value, list):
+            return self._items(value, path)
+        return self._typed(value, path)
+
+    def _items(self, items: Any, path: str) -> list[Any]:
+        return [self.encode(item, f"{path}[{index}]") for index, item in enumerate(items)]
+
+    def _mapping(self, value: Mapping[Any, Any], path: str) -> Any:
+        if all(type(key) is str for key in value) and _TAG not in value:
+            return {key: self.encode(item, f"{path}.{key}") for key, item in value.items()}
+        pairs = [
+            [self.encode(key, path), self.encode(item, f"{path}.{key}")]
+            for key, item in value.items()
+        ]
+        return _tagged("mapping", pairs)
+
+    def _typed(self, value: Any, path: str) -> Any:
+        if isinstance(value, bytes | bytearray):
+            return _tagged("bytes", base64.b64encode(value).decode("ascii"))
+        if isinstance(value, datetime):
+            return _tagged("datetime", value.isoformat())
+        if isinstance(value, date):
+            return _tagged("date", value.isoformat())
+        if isinstance(value, UUID | Decimal):
+            return _tagged(type(value).__name__.lower(), str(value))
+        if isinstance(value, tuple | set | frozenset):
+            kind = next(k for k in (tuple, set, frozenset) if isinstance(value, k))
+            return _tagged(kind.__name__, self._items(value, path))
+        if callable(getattr(value, "model_dump", None)):
+            return self.encode(value.model_dump(), path)
+        self.replaced.append(path)
+        return _tagged(_REPLACED, type(value).__name__)
+
+
+def to_plain(value: Any) -> Any:
+    """Return `value` as plain JSON; `from_plain` gives an equal value back."""
+    return PlainEncoder().encode(value)
+
+
+def from_plain(value: Any) -> Any:
+    """Return the Python value that `to_plain` encoded."""
+    if isinstance(value, list):
+        return [from_plain(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {_TAG, "value"} and value[_TAG] in _DECODERS:
+        return _DECODERS[value[_TAG]](value["value"])
+    return {key: from_plain(item) for key, item in value.items()}
+
+
+def _tagged(kind: str, value: Any) -> dict[str, Any]:
+    return {_TAG: kind, "value": value}

@@ -1,0 +1,45 @@
+"""Text that every store can hold: no lone surrogates, no NUL."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+REPLACEMENT = "\ufffd"
+_UNSTORABLE = re.compile(r"[\ud800-\udfff\x00]")
+
+
+def is_clean(text: str) -> bool:
+    """Tell whether `text` can be stored as it is."""
+    return _UNSTORABLE.search(text) is None
+
+
+class TextCleaner:
+    """Replace what no store can hold by U+FFFD, and count it; all else stays.
+
+    Attributes:
+        replaced: Code points replaced so far.
+    """
+
+    def __init__(self) -> None:
+        self.replaced = 0
+
+    def text(self, value: str) -> str:
+        """Return `value` with each lone surrogate and NUL as U+FFFD."""
+        cleaned, count = _UNSTORABLE.subn(REPLACEMENT, value)
+        self.replaced += count
+        return cleaned
+
+    def optional(self, value: str | None) -> str | None:
+        """Clean `value` unless it is `None`."""
+        return None if value is None else self.text(value)
+
+    def json(self, value: Any) -> Any:
+        """Return a copy of a JSON value with every text in it cleaned, keys included."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.text(key): self.json(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.json(item) for item in value]
+        return value

@@ -1,0 +1,90 @@
+"""Settings: the only reader of the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self, TypedDict
+
+from pydantic import AliasChoices, Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from hiermem_core.errors import ConfigurationError
+
+PREFIX = "HIERMEM_"
+
+BackendName = Literal["hybrid", "sqlite", "chroma", "in_memory"]
+DurabilityName = Literal["process", "power"]
+
+
+class Options(TypedDict, total=False):
+    """What `HierMem.open` takes beside collaborators; each is a `HIERMEM_*` setting too."""
+
+    backend: BackendName
+    durability: DurabilityName
+    busy_seconds: float
+    window_exchanges: int | None
+    encoding: str
+    token_factor: float
+    tiktoken_cache_dir: Path | None
+    tiktoken_download: bool
+
+
+class HierMemSettings(BaseSettings):
+    """Options of a HierMem, read from arguments, else from `HIERMEM_*` variables.
+
+    Attributes:
+        location: Folder, `.db` file, or `:memory:`.
+        tenant: Used by the command line; the library has no default tenant.
+        backend: Where entries live; `"chroma"` needs the extra of that name.
+        durability: `"process"` survives a kill, `"power"` a power cut too.
+        busy_seconds: How long a write waits for other writers.
+        window_exchanges: Exchanges beside the current one at most; `None`: the budget decides.
+        encoding: tiktoken encoding that counts tokens.
+        token_factor: Multiplies every count, for models with another vocabulary.
+        tiktoken_cache_dir: Folder of rank files; `TIKTOKEN_CACHE_DIR` is read too.
+        tiktoken_download: Fetch missing rank files from tiktoken's own address.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="forbid", populate_by_name=True
+    )
+
+    location: str | None = None
+    tenant: str | None = None
+    backend: BackendName = "hybrid"
+    durability: DurabilityName = "process"
+    busy_seconds: float = Field(default=30.0, ge=0)
+    window_exchanges: int | None = Field(default=None, ge=0)
+    encoding: str = "o200k_base"
+    token_factor: float = Field(default=1.0, gt=0, lt=10)
+    tiktoken_cache_dir: Path | None = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            "tiktoken_cache_dir", PREFIX + "TIKTOKEN_CACHE_DIR", "TIKTOKEN_CACHE_DIR"
+        ),
+    )
+    tiktoken_download: bool = False
+
+    @classmethod
+    def read(cls, options: Mapping[str, Any] | None = None) -> Self:
+        """Return the settings; given options win over the environment.
+
+        Raises:
+            ConfigurationError: A name is unknown or a value is out of range.
+        """
+        _refuse_unknown_variables(cls.model_fields)
+        try:
+            return cls(**dict(options or {}))
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            name = ".".join(str(part) for part in first["loc"]) or "settings"
+            raise ConfigurationError(name, first["msg"]) from None
+
+
+def _refuse_unknown_variables(known: Mapping[str, Any]) -> None:
+    for variable in os.environ:
+        name = variable.removeprefix(PREFIX).lower()
+        if variable.startswith(PREFIX) and name not in known:
+            raise ConfigurationError(variable, "is no setting of HierMem; unset it")

@@ -1,0 +1,1 @@
+"""Rows: the engine, the tables, and what differs between databases."""

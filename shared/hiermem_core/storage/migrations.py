@@ -1,0 +1,91 @@
+"""The schema's version, and the way from an older one to this one."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import insert, inspect, select, update
+
+from hiermem_core.errors import MigrationError
+from hiermem_core.faults import reach
+from hiermem_core.storage import tables
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from hiermem_core.storage.database import Database
+
+SCHEMA_VERSION = 1
+
+STEPS: Mapping[int, Callable[[Connection], None]] = {}
+"""`STEPS[n]` brings schema n to n + 1, inside the transaction of the migration."""
+
+_VERSION_KEY = "schema_version"
+
+
+def prepare(database: Database, *, now_ms: int) -> None:
+    """Create the schema, or migrate an older one after a backup.
+
+    Raises:
+        MigrationError: The location was written by a newer version, or a step is missing.
+    """
+    with database.read() as connection:
+        stored = stored_version(connection)
+    if stored == SCHEMA_VERSION:
+        return
+    if stored is not None:
+        _check_path(stored)
+        backup(database.location.database, stored)
+    database.prepare_file()
+    with database.write() as connection:
+        _bring_up(connection, now_ms)
+
+
+def stored_version(connection: Connection) -> int | None:
+    """Return the schema version of a location, `None` where nothing is stored yet."""
+    if not inspect(connection).has_table(tables.metadata.name):
+        return None
+    query = select(tables.metadata.c.value).where(tables.metadata.c.key == _VERSION_KEY)
+    value = connection.execute(query).scalar()
+    return None if value is None else int(value)
+
+
+def _bring_up(connection: Connection, now_ms: int) -> None:
+    stored = stored_version(connection)
+    if stored is None:
+        tables.schema.create_all(connection)
+        facts = {_VERSION_KEY: str(SCHEMA_VERSION), "created_at": str(now_ms)}
+        rows = [{"key": k, "value": v, "updated_at": now_ms} for k, v in facts.items()]
+        connection.execute(insert(tables.metadata), rows)
+        return
+    for version in range(stored, SCHEMA_VERSION):
+        STEPS[version](connection)
+    connection.execute(
+        update(tables.metadata)
+        .where(tables.metadata.c.key == _VERSION_KEY)
+        .values(value=str(SCHEMA_VERSION), updated_at=now_ms)
+    )
+    reach("migration.before_commit")
+
+
+def _check_path(stored: int) -> None:
+    if stored > SCHEMA_VERSION:
+        reason = "it was written by a newer version; upgrade hiermem-core"
+        raise MigrationError(stored=stored, supported=SCHEMA_VERSION, reason=reason)
+    missing = [version for version in range(stored, SCHEMA_VERSION) if version not in STEPS]
+    if missing:
+        reason = "no migration from it is known; use the version that wrote it"
+        raise MigrationError(stored=stored, supported=SCHEMA_VERSION, reason=reason)
+
+
+def backup(database: Path | None, version: int) -> Path | None:
+    """Copy a database file beside itself, as `<name>.schema-<version>`, and return the copy."""
+    if database is None:
+        return None
+    target = database.with_name(f"{database.name}.schema-{version}")
+    with sqlite3.connect(database) as source, sqlite3.connect(target) as copy:
+        source.backup(copy)
+    return target

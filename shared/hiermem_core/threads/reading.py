@@ -1,0 +1,187 @@
+"""Reading threads: statements that never change anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Row, Select, bindparam, func, select
+
+from hiermem_core.errors import ThreadNotFoundError
+from hiermem_core.models.plain import load_json
+from hiermem_core.models.threads import ThreadInfo, TurnList
+from hiermem_core.models.turns import Turn
+from hiermem_core.storage import tables
+from hiermem_core.threads.rows import from_milliseconds, turn_of
+from hiermem_core.threads.tally import Tally
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_VARIABLES = 500
+"""Bound parameters of one statement; SQLite's oldest limit is 999."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A thread's row."""
+
+    number: int
+    thread_id: str
+    last_seq: int
+    tally: Tally
+    created_at: int
+    updated_at: int
+
+    def info(self) -> ThreadInfo:
+        """Return what a caller may see of it."""
+        return ThreadInfo(
+            thread_id=self.thread_id,
+            turns=self.tally.turns,
+            last_seq=self.last_seq,
+            tokens=dict(self.tally.tokens),
+            created_at=from_milliseconds(self.created_at),
+            updated_at=from_milliseconds(self.updated_at),
+        )
+
+
+_T = tables.turns.c
+_H = tables.threads.c
+
+_HEAD = select(
+    _H.number, _H.thread_id, _H.last_seq, _H.tally, _H.created_at, _H.updated_at
+).where(_H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id"))
+
+_ACTIVE = select(tables.turns).where(_T.thread == bindparam("number"), ~_T.archived)
+
+_STANDING = _ACTIVE.where(_T.standing).order_by(_T.seq)
+
+_PAGE = (
+    _ACTIVE.where(~_T.standing, _T.seq < bindparam("before"))
+    .order_by(_T.seq.desc())
+    .limit(bindparam("size"))
+)
+
+
+def head_of(connection: Connection, tenant_id: str, thread_id: str) -> Head | None:
+    """Return a thread's row, or `None`."""
+    row = connection.execute(_HEAD, {"tenant": tenant_id, "thread_id": thread_id}).first()
+    return None if row is None else _head(row)
+
+
+def require_head(connection: Connection, tenant_id: str, thread_id: str) -> Head:
+    """Return a thread's row.
+
+    Raises:
+        ThreadNotFoundError: The tenant has no such thread.
+    """
+    head = head_of(connection, tenant_id, thread_id)
+    if head is None:
+        raise ThreadNotFoundError(thread_id)
+    return head
+
+
+def heads_of(connection: Connection, tenant_id: str, *, limit: int, offset: int) -> list[Head]:
+    """Return the threads of a tenant in the order of their first turn."""
+    query = select(*_HEAD.selected_columns).where(_H.tenant == tenant_id).order_by(_H.number)
+    return [_head(row) for row in connection.execute(query.limit(limit).offset(offset))]
+
+
+def sums_of(connection: Connection, tenant_id: str, counter_id: str) -> dict[str, int]:
+    """Return how many threads, turns, archived turns and tokens a tenant has."""
+    rows = connection.execute(select(_H.tally).where(_H.tenant == tenant_id)).scalars()
+    tallies = [Tally.from_json(load_json(tally)) for tally in rows]
+    archived = (
+        select(func.count())
+        .select_from(tables.turns.join(tables.threads))
+        .where(_H.tenant == tenant_id, _T.archived)
+    )
+    return {
+        "threads": len(tallies),
+        "turns": sum(tally.turns for tally in tallies),
+        "archived_turns": connection.execute(archived).scalar_one(),
+        "tokens": sum(tally.tokens[counter_id] for tally in tallies),
+        "uncounted_turns": sum(tally.turns - tally.counted[counter_id] for tally in tallies),
+    }
+
+
+def active_turns(connection: Connection, number: int) -> list[Turn]:
+    """Return every active turn of a thread, in order."""
+    query = _ACTIVE.order_by(_T.seq)
+    return [turn_of(row) for row in connection.execute(query, {"number": number})]
+
+
+def standing_turns(connection: Connection, number: int) -> list[Turn]:
+    """Return the system and pinned turns of a thread, in order."""
+    return [turn_of(row) for row in connection.execute(_STANDING, {"number": number})]
+
+
+def page_before(connection: Connection, number: int, before: int, size: int) -> Sequence[Row[Any]]:
+    """Return up to `size` rows inside the exchanges, newest first, older than seq `before`."""
+    values = {"number": number, "before": before, "size": size}
+    return connection.execute(_PAGE, values).all()
+
+
+def turns_between(
+    connection: Connection,
+    number: int,
+    *,
+    after: int,
+    before: int | None,
+    last: int | None,
+    archived: bool,
+) -> TurnList:
+    """Return turns by seq, ascending; with `last`, only the newest that many."""
+    query = select(tables.turns).where(_T.thread == number, _T.seq > after)
+    query = query.where(_T.archived == archived)
+    if before is not None:
+        query = query.where(_T.seq < before)
+    if last is None:
+        return TurnList(_turns(connection, query.order_by(_T.seq)))
+    return TurnList(_turns(connection, query.order_by(_T.seq.desc()).limit(last))[::-1])
+
+
+def turns_by_id(connection: Connection, number: int, ids: Sequence[str]) -> dict[str, Turn]:
+    """Return the active turns with these ids."""
+    found: dict[str, Turn] = {}
+    for some in slices(ids):
+        query = _ACTIVE.where(_T.id.in_(some))
+        rows = connection.execute(query, {"number": number})
+        found |= {row.id: turn_of(row) for row in rows}
+    return found
+
+
+def linked_to_calls(connection: Connection, head: Head, turns: Sequence[Turn]) -> list[Turn]:
+    """Return new turns with the `call_seq` of every result found: in the batch, else stored."""
+    calls: dict[str, int] = {}
+    result = []
+    for turn in turns:
+        if turn.role == "tool" and turn.seq > head.last_seq:
+            key = turn.tool_call_id or ""
+            seq = calls.get(key) or _stored_call(connection, head.number, key)
+            turn = replace(turn, call_seq=seq)  # noqa: PLW2901
+        calls |= {call.id or "": turn.seq for call in turn.tool_calls}
+        result.append(turn)
+    return result
+
+
+def _stored_call(connection: Connection, number: int, call_id: str) -> int | None:
+    table = tables.calls.c
+    query = select(func.max(table.seq)).where(table.thread == number, table.call_id == call_id)
+    return connection.execute(query).scalar()
+
+
+def slices(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yield `items` in pieces that fit one statement."""
+    for start in range(0, len(items), _VARIABLES):
+        yield items[start : start + _VARIABLES]
+
+
+def _turns(connection: Connection, query: Select[Any]) -> list[Turn]:
+    return [turn_of(row) for row in connection.execute(query)]
+
+
+def _head(row: Any) -> Head:
+    tally = Tally.from_json(load_json(row.tally))
+    return Head(row.number, row.thread_id, row.last_seq, tally, row.created_at, row.updated_at)

@@ -1,0 +1,125 @@
+"""Between a turn and its row. Pure; decoding never raises."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from hiermem_core.models.plain import dump_json, load_json
+from hiermem_core.models.turns import ROLES, Origin, ToolCall, Turn, is_standing, source_of_role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Row
+
+UNREADABLE = "[unreadable turn]"
+
+
+def to_milliseconds(moment: datetime) -> int:
+    """Return an aware datetime as UTC milliseconds."""
+    return int(moment.timestamp() * 1000)
+
+
+def from_milliseconds(value: int) -> datetime:
+    """Return UTC milliseconds as an aware datetime."""
+    return datetime.fromtimestamp(value / 1000, UTC)
+
+
+def row_of(turn: Turn, *, thread: int) -> dict[str, Any]:
+    """Return the row of a turn."""
+    moment = turn.created_at
+    if moment is None:
+        raise ValueError("a stored turn has a time")
+    return {
+        "thread": thread,
+        "seq": turn.seq,
+        "id": turn.id,
+        "archived": turn.status == "archived",
+        "standing": is_standing(turn),
+        "call_seq": turn.call_seq,
+        "revision": turn.revision,
+        "role": turn.role,
+        "content": turn.content,
+        "body": dump_json(body) if (body := _body(turn)) else None,
+        "dump": turn.origin.dump if turn.origin else None,
+        "tokens": dump_json(turn.token_counts),
+        "created_at": to_milliseconds(moment),
+    }
+
+
+def turn_of(row: Row[Any]) -> Turn:
+    """Return the turn of a row; one that cannot be decoded becomes a placeholder."""
+    try:
+        return _turn_of(row)
+    except (ValueError, TypeError, KeyError, LookupError, AttributeError, OverflowError) as error:
+        return _placeholder(row, type(error).__name__)
+
+
+def _turn_of(row: Row[Any]) -> Turn:
+    if row.role not in ROLES:
+        raise ValueError(row.role)
+    if row.content is not None and not isinstance(row.content, str):
+        raise TypeError("content")
+    body = load_json(row.body) if row.body else {}
+    return Turn(
+        seq=row.seq,
+        id=row.id,
+        status="archived" if row.archived else "active",
+        call_seq=row.call_seq,
+        revision=row.revision,
+        role=row.role,
+        content=row.content,
+        origin=_origin(body.get("origin"), row.dump),
+        token_counts=load_json(row.tokens),
+        created_at=from_milliseconds(row.created_at),
+        **_fields(body, row.role),
+    )
+
+
+def _placeholder(row: Row[Any], reason: str) -> Turn:
+    return Turn(
+        seq=row.seq,
+        id=str(row.id),
+        status="archived" if row.archived else "active",
+        call_seq=row.call_seq if isinstance(row.call_seq, int) else None,
+        role=row.role if row.role in ROLES else "assistant",
+        content=row.content if isinstance(row.content, str) else UNREADABLE,
+        unreadable=reason,
+        created_at=from_milliseconds(row.created_at) if isinstance(row.created_at, int) else None,
+    )
+
+
+def _body(turn: Turn) -> dict[str, Any]:
+    calls = [[call.id, call.name, call.args, call.error] for call in turn.tool_calls]
+    facts = {
+        "parts": list(turn.parts),
+        "tool_calls": calls,
+        "tool_call_id": turn.tool_call_id,
+        "name": turn.name,
+        "user_id": turn.user_id,
+        "metadata": dict(turn.metadata),
+        "pinned": turn.pinned,
+        "source": turn.source if turn.source != source_of_role(turn.role) else None,
+        "origin": [turn.origin.framework, turn.origin.role] if turn.origin else None,
+    }
+    return {name: fact for name, fact in facts.items() if fact not in (None, [], {}, False)}
+
+
+def _fields(body: Mapping[str, Any], role: Any) -> dict[str, Any]:
+    if not body:
+        return {"source": source_of_role(role)}
+    return {
+        "parts": tuple(body.get("parts", ())),
+        "tool_calls": tuple(ToolCall(*call) for call in body.get("tool_calls", ())),
+        "tool_call_id": body.get("tool_call_id"),
+        "name": body.get("name"),
+        "user_id": body.get("user_id"),
+        "metadata": body.get("metadata", {}),
+        "pinned": body.get("pinned", False),
+        "source": body.get("source") or source_of_role(role),
+    }
+
+
+def _origin(origin: list[str] | None, dump: str | None) -> Origin | None:
+    return None if origin is None or dump is None else Origin(*origin, dump)

@@ -1,0 +1,152 @@
+"""The sliding window: the newest exchanges that fit, read newest first, and no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from hiermem_core.errors import InvalidInputError
+from hiermem_core.models.threads import ThreadLoad
+from hiermem_core.threads import reading
+from hiermem_core.threads.counting import count_warning, tokens_of, unit_warnings
+from hiermem_core.threads.exchanges import Unit, units_newest_first
+from hiermem_core.threads.rows import turn_of
+from hiermem_core.threads.tally import Count, Tally
+from hiermem_core.tokens.counters import GuardedCounter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hiermem_core.models.context import ContextWarning, WarningCode
+    from hiermem_core.models.threads import ModelInfo, Profile
+    from hiermem_core.models.turns import Turn
+    from hiermem_core.protocols import TokenCounter
+    from hiermem_core.storage.database import Database
+    from hiermem_core.threads.reading import Head
+
+PAGE = 64
+"""Rows of one read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The units taken, in order, and why the next older one was not.
+
+    Attributes:
+        ended_by: `"budget"`, `"cap"`, or `"start"` when the thread has no older unit.
+        older: The newest unit that was left out, if one was.
+    """
+
+    units: tuple[Unit, ...]
+    ended_by: Literal["budget", "cap", "start"]
+    older: Unit | None = None
+
+
+class SlidingWindow:
+    """Give the newest exchanges that fit the budget, without notes.
+
+    Never calls a model. Never writes. Reads the rows of the window and no others, whatever the
+    length of the thread.
+
+    Args:
+        window_exchanges: Exchanges beside the current one at most; `None`: the budget decides.
+    """
+
+    def __init__(
+        self, database: Database, *, counter: TokenCounter, window_exchanges: int | None = None
+    ) -> None:
+        self._database = database
+        self._counter = counter
+        self._window_exchanges = checked_cap(window_exchanges)
+
+    def load(
+        self,
+        *,
+        tenant_id: str,
+        thread_id: str,
+        budget_tokens: int,
+        model: ModelInfo,
+        profile: Profile,
+    ) -> ThreadLoad:
+        """Return the window within `budget_tokens`; the current exchange always, whole.
+
+        Raises:
+            ThreadNotFoundError: The tenant has no such thread.
+        """
+        del model
+        cap = checked_cap(profile.working_memory.window_exchanges)
+        cap = self._window_exchanges if cap is None else cap
+        with self._database.read() as connection:
+            head = reading.require_head(connection, tenant_id, thread_id)
+        units = units_newest_first(self._backwards(head))
+        guard = GuardedCounter(self._counter)
+        window = take_window(units, budget=budget_tokens, cap=cap, counter=guard)
+        turns = tuple(turn for unit in window.units for turn in unit.turns)
+        return ThreadLoad(turns, warnings=tuple(warnings_of(window, head.tally, guard)))
+
+    def _backwards(self, head: Head) -> Iterator[Turn]:
+        before = head.last_seq + 1
+        while before > 1:
+            with self._database.read() as connection:
+                page = reading.page_before(connection, head.number, before, PAGE)
+            yield from map(turn_of, page)
+            if len(page) < PAGE:
+                return
+            before = page[-1].seq
+
+
+def checked_cap(window_exchanges: int | None) -> int | None:
+    """Return the cap of a window.
+
+    Raises:
+        InvalidInputError: It is negative.
+    """
+    if window_exchanges is not None and window_exchanges < 0:
+        raise InvalidInputError("window_exchanges", "must be at least 0, or None for no cap")
+    return window_exchanges
+
+
+def take_window(
+    units: Iterable[Unit], *, budget: int, cap: int | None, counter: TokenCounter
+) -> Window:
+    """Take units newest first: the current one always, then each while it fits. Pure.
+
+    Nothing older than the first unit that does not fit is taken, so the window has no hole. No
+    more units are asked for than are needed to decide.
+    """
+    taken: list[Unit] = []
+    earlier = 0
+    for unit in units:
+        if not unit.complete:
+            break
+        budget -= tokens_of(unit.turns, counter)
+        earlier += unit.exchanges if taken else 0
+        if taken and cap is not None and earlier > cap:
+            return Window(tuple(taken[::-1]), "cap", unit)
+        if taken and budget < 0:
+            return Window(tuple(taken[::-1]), "budget", unit)
+        taken.append(unit)
+    return Window(tuple(taken[::-1]), "start")
+
+
+def warnings_of(window: Window, tally: Tally, counter: TokenCounter) -> list[ContextWarning]:
+    """Say what of a thread is not in its window, and what is not whole in it."""
+    warnings = [*_left_out(window, tally, counter), *unit_warnings(window.units, counter)]
+    if tally.leading.turns:
+        warnings.append(count_warning("leading_turns_dropped", tally.leading, counter, {}))
+    return warnings
+
+
+def _left_out(window: Window, tally: Tally, counter: TokenCounter) -> Iterator[ContextWarning]:
+    if window.older is None:
+        return
+    kept = Count.of(turn for unit in window.units for turn in unit.stored)
+    gone = tally.body.minus(tally.leading).minus(kept)
+    facts = {
+        "exchanges": tally.exchanges - sum(unit.exchanges for unit in window.units),
+        "roles": dict(gone.roles),
+        "first_seq": tally.first_seq,
+        "last_seq": window.older.stored[-1].seq,
+    }
+    code: WarningCode = "turns_trimmed" if window.ended_by == "budget" else "turns_not_covered"
+    yield count_warning(code, gone, counter, facts)

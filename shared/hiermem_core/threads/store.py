@@ -1,0 +1,300 @@
+"""The thread store: what is written to threads.
+
+Everything that needs no database (checking, cleaning, counting) happens before the transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, insert, update
+
+from hiermem_core.errors import InvalidInputError, NotFoundError, VersionConflictError
+from hiermem_core.models import events
+from hiermem_core.models.ids import check_name
+from hiermem_core.models.plain import dump_json
+from hiermem_core.models.text import TextCleaner
+from hiermem_core.models.threads import TurnList
+from hiermem_core.models.turns import Turn, TurnDraft
+from hiermem_core.storage import tables
+from hiermem_core.threads import reading
+from hiermem_core.threads.counting import stored_counts
+from hiermem_core.threads.drafts import TurnLike, as_draft, cleaned
+from hiermem_core.threads.placing import counted, edited, placed_after, shared_prefix
+from hiermem_core.threads.rows import row_of, to_milliseconds
+from hiermem_core.threads.tally import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from sqlalchemy import Connection
+
+    from hiermem_core.protocols import Clock, TokenCounter
+    from hiermem_core.storage.database import Database
+    from hiermem_core.threads.reading import Head
+
+BATCH_LIMIT = 10_000
+"""Turns of one append."""
+
+
+class ThreadStore:
+    """Write turns: in order, durably, and harmlessly when repeated.
+
+    Args:
+        counter: Its counts are stored with the turns; a turn it fails on is stored without.
+        tell: Takes the events of a change, after its commit.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        clock: Clock,
+        counter: TokenCounter,
+        tell: Callable[[events.Event], None],
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._counter = counter
+        self._tell = tell
+
+    def append(
+        self,
+        tenant_id: str,
+        thread_id: str,
+        turns: Sequence[TurnLike],
+        *,
+        expected_seq: int | None = None,
+    ) -> TurnList:
+        """Store turns at the end of a thread, as one contiguous batch; the first creates it.
+
+        A turn whose id is stored with equal content is not stored again.
+
+        Raises:
+            TurnConflictError: An id is stored with other content. Nothing was stored.
+            VersionConflictError: `expected_seq` is not the newest seq. Nothing was stored.
+        """
+        ready, replaced = self._ready(turns)
+        if not ready:
+            return TurnList()
+        with self._database.write() as connection:
+            head = reading.head_of(connection, tenant_id, thread_id)
+            head = head or self._create(connection, tenant_id, thread_id)
+            placed = self._place(connection, head, ready)
+            fresh = [turn for turn in placed if turn.seq > head.last_seq]
+            if fresh and expected_seq not in (None, head.last_seq):
+                raise VersionConflictError(expected=expected_seq or 0, actual=head.last_seq)
+            self._write(connection, head, fresh)
+        self._announce(tenant_id, thread_id, fresh, replaced)
+        return TurnList(placed)
+
+    def replace(self, tenant_id: str, thread_id: str, turns: Sequence[TurnLike]) -> TurnList:
+        """Give a thread new turns in one transaction; the old ones are archived.
+
+        Turns that stand at the same place already, dump included, are left as they are.
+        """
+        ready, replaced = self._ready(turns)
+        with self._database.write() as connection:
+            head = reading.head_of(connection, tenant_id, thread_id)
+            if head is None and not ready:
+                return TurnList()
+            head = head or self._create(connection, tenant_id, thread_id)
+            stored = reading.active_turns(connection, head.number)
+            same = shared_prefix(stored, ready)
+            old, new = stored[same:], ready[same:]
+            self._archive(connection, head, old)
+            kept = replace(head, tally=Tally().add(stored[:same]))
+            placed = self._place(connection, kept, new) if new else []
+            if old or placed:
+                self._write(connection, kept, placed)
+        if old or placed:
+            self._tell(events.ThreadReplaced(tenant_id, thread_id, len(old), len(placed)))
+            self._announce(tenant_id, thread_id, [], replaced)
+        return TurnList(stored[:same] + placed)
+
+    def edit_turn(
+        self, tenant_id: str, thread_id: str, turn_id: str, content: str, *, user_id: str | None
+    ) -> Turn:
+        """Replace the content of an active turn; id, seq and tool calls stay.
+
+        The framework's dump and the parts go, since they hold the old content.
+
+        Raises:
+            ThreadNotFoundError: There is no such thread.
+            NotFoundError: The thread has no such active turn.
+        """
+        with self._database.read() as connection:
+            head = reading.require_head(connection, tenant_id, thread_id)
+            old = self._require_turn(connection, head, turn_id)
+        cleaner = TextCleaner()
+        who = user_id or old.user_id
+        draft = cleaned(replace(old, content=content, parts=(), origin=None, user_id=who), cleaner)
+        counts = self._counts(draft)
+        with self._database.write() as connection:
+            head = reading.require_head(connection, tenant_id, thread_id)
+            old = self._require_turn(connection, head, turn_id)
+            new = edited(old, draft, counts)
+            self._rewrite(connection, head, new)
+            self._recount(connection, head)
+        self._tell(events.TurnEdited(tenant_id, thread_id, new.seq, new.revision))
+        self._announce(tenant_id, thread_id, [], cleaner.replaced)
+        return new
+
+    def delete_turns(
+        self, tenant_id: str, thread_id: str, turn_ids: Iterable[str]
+    ) -> dict[str, bool]:
+        """Delete active turns by id; say for each id whether there was one.
+
+        Raises:
+            ThreadNotFoundError: There is no such thread.
+        """
+        wanted = list(dict.fromkeys(turn_ids))
+        if not wanted:
+            return {}
+        with self._database.write() as connection:
+            head = reading.require_head(connection, tenant_id, thread_id)
+            found = reading.turns_by_id(connection, head.number, wanted)
+            self._remove(connection, head, list(found.values()))
+        if found:
+            self._tell(events.TurnsDeleted(tenant_id, thread_id, len(found)))
+        return {turn_id: turn_id in found for turn_id in wanted}
+
+    def delete_thread(self, tenant_id: str, thread_id: str) -> bool:
+        """Delete a thread and everything in it, archived turns too; say whether there was one."""
+        with self._database.write() as connection:
+            head = reading.head_of(connection, tenant_id, thread_id)
+            if head is None:
+                return False
+            connection.execute(
+                delete(tables.threads).where(tables.threads.c.number == head.number)
+            )
+        self._tell(events.ThreadDeleted(tenant_id, thread_id))
+        return True
+
+    def _ready(self, turns: Sequence[TurnLike]) -> tuple[list[Turn], int]:
+        if isinstance(turns, str | bytes) or not hasattr(turns, "__iter__"):
+            raise InvalidInputError("turns", "must be a list of turns")
+        drafts = [as_draft(turn) for turn in turns]
+        if len(drafts) > BATCH_LIMIT:
+            reason = f"{len(drafts)} turns at once; append at most {BATCH_LIMIT}"
+            raise InvalidInputError("turns", reason)
+        cleaner = TextCleaner()
+        clean = [cleaned(draft, cleaner) for draft in drafts]
+        return [counted(draft, self._counts(draft)) for draft in clean], cleaner.replaced
+
+    def _counts(self, draft: TurnDraft) -> dict[str, int]:
+        return stored_counts(draft, self._counter)
+
+    def _create(self, connection: Connection, tenant_id: str, thread_id: str) -> Head:
+        now = to_milliseconds(self._clock.now())
+        row = {
+            "tenant": check_name("tenant", tenant_id),
+            "thread_id": check_name("thread", thread_id),
+            "last_seq": 0,
+            "tally": dump_json(Tally().to_json()),
+            "created_at": now,
+            "updated_at": now,
+        }
+        connection.execute(insert(tables.threads).values(row))
+        return reading.require_head(connection, tenant_id, thread_id)
+
+    def _place(self, connection: Connection, head: Head, ready: Sequence[Turn]) -> list[Turn]:
+        ids = [turn.id for turn in ready if turn.id is not None]
+        known = reading.turns_by_id(connection, head.number, ids) if ids else {}
+        placed = placed_after(head.last_seq, ready, known, now=self._clock.now())
+        return reading.linked_to_calls(connection, head, placed)
+
+    def _write(self, connection: Connection, head: Head, fresh: Sequence[Turn]) -> None:
+        if fresh:
+            rows = [row_of(turn, thread=head.number) for turn in fresh]
+            connection.execute(insert(tables.turns), rows)
+            self._index_calls(connection, head, fresh)
+        last_seq = fresh[-1].seq if fresh else head.last_seq
+        self._save_head(connection, replace(head, last_seq=last_seq, tally=head.tally.add(fresh)))
+
+    def _index_calls(self, connection: Connection, head: Head, turns: Iterable[Turn]) -> None:
+        rows = {
+            (call.id or "", turn.seq): {
+                "thread": head.number,
+                "call_id": call.id or "",
+                "seq": turn.seq,
+            }
+            for turn in turns
+            for call in turn.tool_calls
+        }
+        if rows:
+            connection.execute(insert(tables.calls), list(rows.values()))
+
+    def _save_head(self, connection: Connection, head: Head) -> None:
+        connection.execute(
+            update(tables.threads)
+            .where(tables.threads.c.number == head.number)
+            .values(
+                last_seq=head.last_seq,
+                tally=dump_json(head.tally.to_json()),
+                updated_at=to_milliseconds(self._clock.now()),
+            )
+        )
+
+    def _recount(self, connection: Connection, head: Head) -> None:
+        turns = reading.active_turns(connection, head.number)
+        self._save_head(connection, replace(head, tally=Tally().add(turns)))
+
+    def _archive(self, connection: Connection, head: Head, turns: Sequence[Turn]) -> None:
+        if turns:
+            table = tables.turns.c
+            connection.execute(
+                update(tables.turns)
+                .where(table.thread == head.number, table.seq >= turns[0].seq)
+                .where(~table.archived)
+                .values(archived=True)
+            )
+            self._unlink_calls(connection, head, [turn.seq for turn in turns])
+
+    def _remove(self, connection: Connection, head: Head, turns: Sequence[Turn]) -> None:
+        seqs = [turn.seq for turn in turns]
+        for some in reading.slices(seqs):
+            connection.execute(
+                delete(tables.turns).where(
+                    tables.turns.c.thread == head.number, tables.turns.c.seq.in_(some)
+                )
+            )
+        if seqs:
+            self._unlink_calls(connection, head, seqs)
+            self._recount(connection, head)
+
+    def _unlink_calls(self, connection: Connection, head: Head, seqs: Sequence[int]) -> None:
+        turns, calls = tables.turns.c, tables.calls.c
+        for some in reading.slices(seqs):
+            connection.execute(
+                delete(tables.calls).where(calls.thread == head.number, calls.seq.in_(some))
+            )
+            connection.execute(
+                update(tables.turns)
+                .where(turns.thread == head.number, turns.call_seq.in_(some))
+                .values(call_seq=None)
+            )
+
+    def _rewrite(self, connection: Connection, head: Head, turn: Turn) -> None:
+        row = row_of(turn, thread=head.number)
+        connection.execute(
+            update(tables.turns)
+            .where(tables.turns.c.thread == head.number, tables.turns.c.seq == turn.seq)
+            .values(row)
+        )
+
+    def _require_turn(self, connection: Connection, head: Head, turn_id: str) -> Turn:
+        found = reading.turns_by_id(connection, head.number, [turn_id])
+        if turn_id not in found:
+            raise NotFoundError(f"turn {turn_id!r} not found; read the thread for its ids")
+        return found[turn_id]
+
+    def _announce(
+        self, tenant_id: str, thread_id: str, fresh: Sequence[Turn], replaced: int
+    ) -> None:
+        if fresh:
+            first, last = fresh[0].seq, fresh[-1].seq
+            self._tell(events.TurnsAppended(tenant_id, thread_id, len(fresh), first, last))
+        if replaced:
+            self._tell(events.TextSanitised(tenant_id, thread_id, replaced))

@@ -1,0 +1,129 @@
+"""The tally: what is counted of a thread's active turns, so that no reader has to.
+
+Only turns inside the exchanges are counted; standing turns are read with every context anyway.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from hiermem_core.models.turns import Turn, is_blank, is_standing
+
+
+@dataclass(slots=True)
+class Count:
+    """Some turns: by role, and by counter id how many are counted and their tokens."""
+
+    roles: Counter[str] = field(default_factory=Counter)
+    counted: Counter[str] = field(default_factory=Counter)
+    tokens: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def turns(self) -> int:
+        """All of them."""
+        return self.roles.total()
+
+    @classmethod
+    def of(cls, turns: Iterable[Turn]) -> Self:
+        """Return the count of these turns."""
+        count = cls()
+        for turn in turns:
+            count.add(turn)
+        return count
+
+    def add(self, turn: Turn) -> None:
+        """Count one turn more."""
+        self.roles[turn.role] += 1
+        self.counted.update(turn.token_counts.keys())
+        self.tokens.update(turn.token_counts)
+
+    def minus(self, other: Count) -> Count:
+        """Return the difference."""
+        return Count(
+            self.roles - other.roles, self.counted - other.counted, self.tokens - other.tokens
+        )
+
+    def to_json(self) -> list[dict[str, int]]:
+        """Return the stored form."""
+        return [dict(self.roles), dict(self.counted), dict(self.tokens)]
+
+    @classmethod
+    def from_json(cls, value: Iterable[Mapping[str, int]]) -> Self:
+        """Return the count of a stored form."""
+        return cls(*(Counter(facts) for facts in value))
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of a thread.
+
+    Attributes:
+        body: Every active turn outside the standing ones.
+        standing: System and pinned turns.
+        leading: Those of the body before the first user turn.
+        exchanges: User turns that open an exchange.
+        first_seq: Of the first such user turn; `None` while there is none.
+    """
+
+    body: Count = field(default_factory=Count)
+    leading: Count = field(default_factory=Count)
+    standing: Count = field(default_factory=Count)
+    exchanges: int = 0
+    first_seq: int | None = None
+
+    @property
+    def turns(self) -> int:
+        """All active turns."""
+        return self.body.turns + self.standing.turns
+
+    @property
+    def tokens(self) -> Counter[str]:
+        """Stored tokens of all active turns, by counter id."""
+        return self.body.tokens + self.standing.tokens
+
+    @property
+    def counted(self) -> Counter[str]:
+        """How many of them have a stored count, by counter id."""
+        return self.body.counted + self.standing.counted
+
+    def add(self, turns: Iterable[Turn]) -> Self:
+        """Count turns newer than all counted so far."""
+        for turn in turns:
+            if is_standing(turn):
+                self.standing.add(turn)
+            else:
+                self._add(turn)
+        return self
+
+    def _add(self, turn: Turn) -> None:
+        self.body.add(turn)
+        if opens_exchange(turn):
+            self.exchanges += 1
+            self.first_seq = turn.seq if self.first_seq is None else self.first_seq
+        if self.first_seq is None:
+            self.leading.add(turn)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stored form."""
+        return {
+            "body": self.body.to_json(),
+            "leading": self.leading.to_json(),
+            "standing": self.standing.to_json(),
+            "exchanges": self.exchanges,
+            "first_seq": self.first_seq,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """Return the tally of a stored form."""
+        counts = [Count.from_json(value[name]) for name in ("body", "leading", "standing")]
+        return cls(*counts, value["exchanges"], value["first_seq"])
+
+
+def opens_exchange(turn: Turn) -> bool:
+    """Tell whether a turn begins an exchange: a user turn that says something."""
+    return turn.role == "user" and not is_standing(turn) and not is_blank(turn)
+
