@@ -1,55 +1,28 @@
-"""The async mirror: the same names, run on a private thread pool.
+"""The async mirror: the same names, each run on the HierMem's private thread pool.
 
-Each method awaits the sync one in a thread of its own, with the caller's context variables. Nothing
-here belongs to an event loop. Cancelling an awaiting caller releases it at once; a write that has
-begun still completes.
+Nothing here belongs to an event loop. Cancelling an awaiting caller releases it at once; a write
+that has begun still completes.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import functools
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
-from hiermem_core.errors import ClosedError
 from hiermem_core.hiermem import HierMem, Tenant, Thread
+from hiermem_core.pool import run_apart
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Coroutine
+
+    from hiermem_core.pool import Pool
+    from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter
+    from hiermem_core.settings import HierMemSettings, Options
 
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
-
-POOL_THREADS = 8
-
-
-class _Mirror(Protocol):
-    sync: Any
-    pool: Pool
-
-
-class Pool:
-    """A bounded pool of threads, made at the first call and gone after `close`."""
-
-    def __init__(self) -> None:
-        self._executor = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="hiermem")
-        self._closed = False
-
-    async def run(self, function: Callable[[], R]) -> R:
-        """Run `function` in the pool with the caller's context variables."""
-        if self._closed:
-            raise ClosedError
-        call = functools.partial(contextvars.copy_context().run, function)
-        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
-
-    def close(self) -> None:
-        """Let running calls end and join the threads."""
-        self._closed = True
-        self._executor.shutdown(wait=True)
 
 
 def in_thread(
@@ -57,10 +30,11 @@ def in_thread(
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
     """Return the async twin of a sync method: same arguments, same result."""
 
-    @functools.wraps(method)
-    async def twin(self: _Mirror, *args: P.args, **kwargs: P.kwargs) -> R:
-        return await self.pool.run(lambda: method(self.sync, *args, **kwargs))
+    async def twin(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        pool: Pool = self._pool
+        return await pool.run(method, self.sync, *args, **kwargs)
 
+    functools.update_wrapper(twin, method)
     return twin
 
 
@@ -69,7 +43,7 @@ class AsyncThread:
 
     def __init__(self, sync: Thread, pool: Pool) -> None:
         self.sync = sync
-        self.pool = pool
+        self._pool = pool
 
     append = in_thread(Thread.append)
     turns = in_thread(Thread.turns)
@@ -87,41 +61,59 @@ class AsyncTenant:
 
     def __init__(self, sync: Tenant, pool: Pool) -> None:
         self.sync = sync
-        self.pool = pool
+        self._pool = pool
 
     def thread(self, thread_id: str) -> AsyncThread:
         """Return the handle of a thread."""
-        return AsyncThread(self.sync.thread(thread_id), self.pool)
+        return AsyncThread(self.sync.thread(thread_id), self._pool)
 
     threads = in_thread(Tenant.threads)
     stats = in_thread(Tenant.stats)
 
 
 class AsyncHierMem:
-    """`HierMem`, awaited; `tenant` is immediate."""
+    """`HierMem`, awaited; `tenant` is immediate. May wrap a HierMem that is used directly too."""
 
     def __init__(self, sync: HierMem) -> None:
         self.sync = sync
-        self.pool = Pool()
+        self._pool = sync.pool
 
     @classmethod
-    async def open(cls, location: str | os.PathLike[str] | None = None, **options: Any) -> Self:
+    async def open(
+        cls,
+        location: str | os.PathLike[str] | None = None,
+        *,
+        counter: TokenCounter | None = None,
+        clock: Clock | None = None,
+        observer: Observer | None = None,
+        thread_memory: ThreadMemory | None = None,
+        create: bool = True,
+        settings: HierMemSettings | None = None,
+        **options: Unpack[Options],
+    ) -> Self:
         """Open a location; see `HierMem.open`."""
-        pool = Pool()
-        try:
-            return cls(await pool.run(lambda: HierMem.open(location, **options)))
-        finally:
-            await _elsewhere(pool.close)
+        call = functools.partial(
+            HierMem.open,
+            location,
+            counter=counter,
+            clock=clock,
+            observer=observer,
+            thread_memory=thread_memory,
+            create=create,
+            settings=settings,
+            **options,
+        )
+        return cls(await run_apart(call))
 
     def tenant(self, name: str) -> AsyncTenant:
         """Return the handle of a tenant."""
-        return AsyncTenant(self.sync.tenant(name), self.pool)
+        return AsyncTenant(self.sync.tenant(name), self._pool)
 
     health = in_thread(HierMem.health)
 
     async def close(self) -> None:
         """Close the files and join the pool's threads. Idempotent."""
-        await _elsewhere(self._close)
+        await run_apart(self.sync.close)
 
     async def __aenter__(self) -> Self:
         """Return itself; the block's end closes it."""
@@ -130,16 +122,3 @@ class AsyncHierMem:
     async def __aexit__(self, *failure: object) -> None:
         """Close."""
         await self.close()
-
-    def _close(self) -> None:
-        self.pool.close()
-        self.sync.close()
-
-
-async def _elsewhere(function: Callable[[], None]) -> None:
-    """Run `function` in a thread of its own, which ends with it."""
-    executor = ThreadPoolExecutor(1)
-    try:
-        await asyncio.get_running_loop().run_in_executor(executor, function)
-    finally:
-        executor.shutdown(wait=False)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 POINTS: frozenset[str] = frozenset(
     {"rows.before_commit", "rows.after_commit", "migration.before_commit"}

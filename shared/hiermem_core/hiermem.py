@@ -6,12 +6,15 @@ import logging
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Self, Unpack
+from weakref import WeakValueDictionary
 
 from hiermem_core.clock import SystemClock
 from hiermem_core.context.assembler import ContextAssembler
 from hiermem_core.errors import ConfigurationError, InvalidInputError, MissingExtraError
 from hiermem_core.models.health import Health, TenantStats
 from hiermem_core.models.ids import check_name
+from hiermem_core.models.threads import TurnList
+from hiermem_core.pool import Pool
 from hiermem_core.settings import HierMemSettings, Options
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.location import resolve
@@ -33,11 +36,12 @@ if TYPE_CHECKING:
     from hiermem_core.context.fitting import OverBudget
     from hiermem_core.models.context import Context
     from hiermem_core.models.events import Event
-    from hiermem_core.models.threads import ModelInfo, Profile, PruneReport, ThreadInfo, TurnList
+    from hiermem_core.models.threads import ModelInfo, Profile, PruneReport, ThreadInfo
     from hiermem_core.models.turns import Status, Turn
     from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter
     from hiermem_core.threads.drafts import TurnLike
 
+_opened: WeakValueDictionary[str, HierMem] = WeakValueDictionary()
 _logger = logging.getLogger("hiermem_core")
 _logger.addHandler(logging.NullHandler())
 
@@ -51,6 +55,7 @@ class Services:
     clock: Clock
     store: ThreadStore
     assembler: ContextAssembler
+    pool: Pool
 
 
 class HierMem:
@@ -62,6 +67,8 @@ class HierMem:
 
     def __init__(self, services: Services) -> None:
         self._services = services
+        if not services.database.location.is_memory:
+            _opened[self.location] = self
 
     @classmethod
     def open(
@@ -121,13 +128,30 @@ class HierMem:
                 clock=clock,
                 store=ThreadStore(database, clock=clock, counter=counter, tell=tell),
                 assembler=ContextAssembler(database, memory, counter=counter, tell=tell),
+                pool=Pool(),
             )
         )
+
+    @classmethod
+    def opened(cls, location: str | os.PathLike[str]) -> HierMem | None:
+        """Return the HierMem this process already holds open at a location, if there is one."""
+        found = _opened.get(str(resolve(location)))
+        return None if found is None or found.is_closed else found
+
+    @property
+    def is_closed(self) -> bool:
+        """Tell whether `close` was called."""
+        return self._services.database.is_closed
 
     @property
     def location(self) -> str:
         """The resolved location; never holds a password."""
         return str(self._services.database.location)
+
+    @property
+    def pool(self) -> Pool:
+        """The private threads that async callers run sync methods on."""
+        return self._services.pool
 
     @property
     def counter(self) -> TokenCounter:
@@ -148,7 +172,8 @@ class HierMem:
         return self._services.database.health()
 
     def close(self) -> None:
-        """Close the files. Idempotent; objects given by the caller stay open."""
+        """Close the files and end the pool. Idempotent; objects given by the caller stay open."""
+        self._services.pool.close()
         self._services.database.close()
 
     def __enter__(self) -> Self:
@@ -211,7 +236,13 @@ class Thread:
         self._services = services
         self._key = (tenant.name, thread_id)
 
-    def append(self, turns: Sequence[TurnLike], *, expected_seq: int | None = None) -> TurnList:
+    def append(
+        self,
+        turns: Sequence[TurnLike],
+        *,
+        expected_seq: int | None = None,
+        removing: Sequence[str] = (),
+    ) -> TurnList:
         """Store turns at the end, as one contiguous batch, and return them as stored.
 
         Repeating an append is harmless where turns have ids. An empty batch does nothing.
@@ -219,13 +250,17 @@ class Thread:
         Args:
             turns: `TurnDraft` values or `{"role": ..., "content": ...}` mappings.
             expected_seq: Store only if this is the newest seq.
+            removing: Ids of active turns that are archived in the same transaction.
 
         Raises:
             InvalidInputError: A turn cannot be stored. Nothing was stored.
+            NotFoundError: A turn to remove is not there. Nothing was stored.
             TurnConflictError: An id is stored with other content. Nothing was stored.
             VersionConflictError: `expected_seq` is not the newest seq. Nothing was stored.
         """
-        return self._services.store.append(*self._key, turns, expected_seq=expected_seq)
+        return self._services.store.append(
+            *self._key, turns, expected_seq=expected_seq, removing=removing
+        )
 
     def turns(
         self,
@@ -318,6 +353,7 @@ class Thread:
         model: ModelInfo | None = None,
         system: str = "",
         tools: Sequence[Mapping[str, Any]] = (),
+        prefix_tokens: int = 0,
         profile: Profile | None = None,
         output_reserve: int | None = None,
         on_over_budget: OverBudget = "truncate",
@@ -338,6 +374,7 @@ class Thread:
             model=model,
             system=system,
             tools=tools,
+            prefix_tokens=prefix_tokens,
             profile=profile,
             output_reserve=output_reserve,
             on_over_budget=on_over_budget,

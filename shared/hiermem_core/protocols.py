@@ -69,4 +69,3 @@ class ThreadMemory(Protocol):
         profile: Profile,
     ) -> ThreadLoad:
         """Return window and notes within `budget_tokens`."""
-

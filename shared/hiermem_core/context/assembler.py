@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.context.fitting import Mandatory, Material, OverBudget, fit
-from hiermem_core.tokens.counters import REPLY_TOKENS, ApproximateCounter, GuardedCounter
 from hiermem_core.errors import InvalidInputError, ThreadNotFoundError
 from hiermem_core.models.context import Context, ContextWarning, warning_of
 from hiermem_core.models.events import Event, TurnsTrimmed
@@ -18,6 +17,7 @@ from hiermem_core.threads import reading
 from hiermem_core.threads.counting import tokens_of
 from hiermem_core.threads.drafts import TurnLike, as_drafts, cleaned
 from hiermem_core.threads.placing import counted
+from hiermem_core.tokens.counters import ApproximateCounter, GuardedCounter
 
 if TYPE_CHECKING:
     from hiermem_core.protocols import ThreadMemory, TokenCounter
@@ -54,6 +54,7 @@ class ContextAssembler:
         profile: Profile | None = None,
         system: str = "",
         tools: Sequence[Mapping[str, Any]] = (),
+        prefix_tokens: int = 0,
         current: Current = None,
         output_reserve: int | None = None,
         budget_tokens: int | None = None,
@@ -63,6 +64,7 @@ class ContextAssembler:
 
         Args:
             tools: Tool schemas as sent to the model; they count.
+            prefix_tokens: Tokens the caller sends besides; they count, and nothing is returned.
             current: Used and not stored. A text is a user turn. Without it the thread's newest
                 user turn is current.
             budget_tokens: Tokens of everything returned; else the model's window less the reserve.
@@ -75,16 +77,18 @@ class ContextAssembler:
             BudgetExceededError: What must be kept does not fit.
         """
         _check_policy(on_over_budget)
+        _check_figure("prefix_tokens", prefix_tokens)
         budget, reserve = budget_of(model, budget_tokens, output_reserve)
         guard = GuardedCounter(self._counter)
-        current_turns = self._current_turns(current, guard)
-        standing, last_seq = self._standing(tenant_id, thread_id, current_turns)
+        given = self._current_turns(current, guard)
+        standing, last_seq = self._standing(tenant_id, thread_id, given)
         mandatory = Mandatory(
+            prefix_tokens=prefix_tokens,
             system=tuple(_system_turns(system)),
             tools=tuple(tools),
-            standing=(*standing, *(turn for turn in current_turns if is_standing(turn))),
+            standing=(*standing, *(turn for turn in given if is_standing(turn))),
         )
-        current_turns = _numbered([t for t in current_turns if not is_standing(t)], last_seq)
+        current_turns = _numbered([turn for turn in given if not is_standing(turn)], last_seq)
         left = budget - sum(part.tokens for part in mandatory.sections(guard))
         load = ThreadLoad(())
         if last_seq:
@@ -143,9 +147,8 @@ def budget_of(
     Raises:
         InvalidInputError: A figure is negative, or neither a budget nor a model is given.
     """
-    for name, figure in (("budget_tokens", budget_tokens), ("output_reserve", output_reserve)):
-        if figure is not None and figure < 0:
-            raise InvalidInputError(name, "must be at least 0")
+    _check_figure("budget_tokens", budget_tokens)
+    _check_figure("output_reserve", output_reserve)
     if budget_tokens is not None:
         return budget_tokens, 0
     if model is None:
@@ -162,6 +165,11 @@ def _system_turns(system: str) -> list[Turn]:
 
 def _numbered(turns: Sequence[Turn], last_seq: int) -> tuple[Turn, ...]:
     return tuple(replace(turn, seq=last_seq + 1 + place) for place, turn in enumerate(turns))
+
+
+def _check_figure(name: str, figure: int | None) -> None:
+    if figure is not None and figure < 0:
+        raise InvalidInputError(name, "must be at least 0")
 
 
 def _check_policy(on_over_budget: str) -> None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from hiermem_core.context.shortening import Shortened, shorten_exchange
-from hiermem_core.tokens.counters import REPLY_TOKENS, tool_schema_tokens
 from hiermem_core.errors import BudgetExceededError
 from hiermem_core.models.context import Context, ContextWarning, Receipt, Section
-from hiermem_core.models.turns import Turn
 from hiermem_core.threads.counting import tokens_of, turns_warning, unit_warnings
 from hiermem_core.threads.exchanges import Unit, units_of
+from hiermem_core.tokens.counters import REPLY_TOKENS, tool_schema_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from hiermem_core.models.threads import ThreadLoad
+    from hiermem_core.models.turns import Turn
     from hiermem_core.protocols import TokenCounter
 
 OverBudget = Literal["truncate", "raise"]
@@ -23,8 +24,13 @@ OverBudget = Literal["truncate", "raise"]
 
 @dataclass(frozen=True, slots=True)
 class Mandatory:
-    """What is never cut: system prompt, tool schemas, and the standing turns of the thread."""
+    """What is never cut: the caller's prefix, system prompt, tool schemas and standing turns.
 
+    Attributes:
+        prefix_tokens: Of what the caller sends before the messages by itself.
+    """
+
+    prefix_tokens: int = 0
     system: tuple[Turn, ...] = ()
     tools: Sequence[Mapping[str, Any]] = ()
     standing: tuple[Turn, ...] = ()
@@ -33,6 +39,7 @@ class Mandatory:
         """Return their sections, `framing` (once, for the reply) included."""
         tools = sum(tool_schema_tokens(counter.count, schema) for schema in self.tools)
         return [
+            Section("prefix", self.prefix_tokens),
             Section("system", tokens_of(self.system, counter)),
             Section("tools", tools),
             section("pinned", self.standing, counter),

@@ -7,16 +7,17 @@ first. A call and its results stay together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import regex
 
-from hiermem_core.models.turns import Part, Turn
 from hiermem_core.threads.counting import tokens_of, turn_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from hiermem_core.models.turns import Part, Turn
     from hiermem_core.protocols import TokenCounter
 
 _GRAPHEME = regex.compile(r"\X")
@@ -101,12 +102,12 @@ def grapheme_boundary(text: str, index: int) -> int:
     boundary = _plain_boundary(text, index)
     for match in _GRAPHEME.finditer(text, boundary):
         if match.end() > index:
-            return match.start()
+            return int(match.start())
     return boundary
 
 
 def _plain_boundary(text: str, index: int) -> int:
-    """Return a boundary at or before `index` that is found cheaply: between two ASCII characters."""
+    """Return a boundary at or before `index` found cheaply: between two ASCII characters."""
     for place in range(index, 0, -1):
         before, after = text[place - 1], text[place]
         if before.isascii() and after.isascii() and before != "\r":
@@ -148,9 +149,7 @@ def _order_of_cuts(turns: Sequence[Turn], counter: TokenCounter) -> list[int]:
     return sorted(range(len(turns)), key=key)
 
 
-def _without_oldest_steps(
-    turns: Sequence[Turn], allowed: int, counter: TokenCounter
-) -> list[Turn]:
+def _without_oldest_steps(turns: Sequence[Turn], allowed: int, counter: TokenCounter) -> list[Turn]:
     kept = list(turns)
     for step in _steps(turns):
         if tokens_of(kept, counter) <= allowed:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from hiermem_core.models.plain import dump_json
-from hiermem_core.models.turns import ToolCall, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from hiermem_core.models.turns import ToolCall, Turn
 
 WarningCode = Literal[
     "turns_trimmed",
@@ -67,7 +67,8 @@ class Receipt:
         reserve: Tokens kept free for the answer; already taken off the budget.
         counter: Id of the counter all figures are by.
         exact: The counter counts with the model's own vocabulary, not by estimate.
-        sections: `system`, `tools`, `pinned`, `current`, `window`, `framing`; they sum to `total`.
+        sections: `prefix`, `system`, `tools`, `pinned`, `window`, `current`, `framing`; they sum
+            to `total`.
     """
 
     budget: int
@@ -78,7 +79,7 @@ class Receipt:
 
     @property
     def total(self) -> int:
-        """Tokens of the messages and tools together."""
+        """Tokens of the messages, tools and prefix together."""
         return sum(section.tokens for section in self.sections)
 
     def tokens(self, name: str) -> int:

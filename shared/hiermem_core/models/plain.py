@@ -37,6 +37,15 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+_TEXT_ENCODERS: tuple[tuple[Any, str, Callable[[Any], str]], ...] = (
+    ((bytes, bytearray), "bytes", lambda value: base64.b64encode(value).decode("ascii")),
+    (datetime, "datetime", datetime.isoformat),
+    (date, "date", date.isoformat),
+    (UUID, "uuid", str),
+    (Decimal, "decimal", str),
+)
+
+
 def dump_json(value: Any) -> str:
     """Return `value` as compact JSON text, non-ASCII characters kept.
 
@@ -103,14 +112,9 @@ class PlainEncoder:
         return _tagged("mapping", pairs)
 
     def _typed(self, value: Any, path: str) -> Any:
-        if isinstance(value, bytes | bytearray):
-            return _tagged("bytes", base64.b64encode(value).decode("ascii"))
-        if isinstance(value, datetime):
-            return _tagged("datetime", value.isoformat())
-        if isinstance(value, date):
-            return _tagged("date", value.isoformat())
-        if isinstance(value, UUID | Decimal):
-            return _tagged(type(value).__name__.lower(), str(value))
+        for kind, name, as_text in _TEXT_ENCODERS:
+            if isinstance(value, kind):
+                return _tagged(name, as_text(value))
         if isinstance(value, tuple | set | frozenset):
             kind = next(k for k in (tuple, set, frozenset) if isinstance(value, k))
             return _tagged(kind.__name__, self._items(value, path))

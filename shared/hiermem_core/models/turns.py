@@ -20,9 +20,13 @@ Parts are plain JSON objects, in the order of the content blocks, tagged by `typ
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from hiermem_core.models.plain import dump_json, load_json, to_plain
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -34,6 +38,16 @@ Part = Mapping[str, Any]
 
 ROLES: frozenset[str] = frozenset(get_args(Role))
 STANDING_ROLES: frozenset[str] = frozenset({"system", "developer"})
+
+CANONICAL_ROLES: Mapping[str, Role] = {
+    **{role: role for role in ("system", "developer", "user", "assistant", "tool")},
+    "human": "user",
+    "ai": "assistant",
+    "chatbot": "assistant",
+    "model": "assistant",
+    "function": "tool",
+}
+"""What other systems call the roles."""
 
 _SOURCES: dict[str, Source] = {"assistant": "model", "tool": "tool"}
 _SPEAKING_ROLES = frozenset({"user", "assistant"})
@@ -153,3 +167,22 @@ def neutral(turn: TurnDraft) -> tuple[Any, ...]:
     calls = [(call.id, call.name, call.args, call.error) for call in turn.tool_calls]
     parts = [dict(part) for part in turn.parts]
     return (turn.role, turn.content, parts, calls, turn.tool_call_id, turn.name)
+
+
+def fingerprint(turn: TurnDraft) -> str:
+    """Return a digest that two turns share exactly when they say the same thing."""
+    text = json.dumps(neutral(turn), ensure_ascii=True, default=str, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def call_arguments(raw: Any) -> Mapping[str, Any] | str:
+    """Return a call's arguments as an object, or as the raw text where it is not one."""
+    if isinstance(raw, Mapping):
+        return raw
+    if not isinstance(raw, str):
+        return {} if raw is None else dump_json(to_plain(raw))
+    try:
+        parsed = load_json(raw)
+    except ValueError:
+        return raw
+    return parsed if isinstance(parsed, dict) else raw

@@ -125,6 +125,11 @@ class Database:
         if not self.location.is_memory:
             self._engine.dispose(close=False)
 
+    @property
+    def is_closed(self) -> bool:
+        """Tell whether `close` was called."""
+        return self._closed
+
     def check_open(self) -> None:
         """Raise `ClosedError` after `close`."""
         if self._closed:

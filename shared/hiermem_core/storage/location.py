@@ -63,7 +63,7 @@ def resolve(location: str | os.PathLike[str]) -> Location:
     if "://" in text:
         return _from_url(text)
     path = Path(text).expanduser().absolute()
-    is_file = path.suffix in _FILE_SUFFIXES and not path.is_dir() or path.is_file()
+    is_file = (path.suffix in _FILE_SUFFIXES and not path.is_dir()) or path.is_file()
     return Location(path if is_file else path / DATABASE_NAME)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import insert, inspect, select, update
@@ -14,6 +12,9 @@ from hiermem_core.faults import reach
 from hiermem_core.storage import tables
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
     from sqlalchemy import Connection
 
     from hiermem_core.storage.database import Database

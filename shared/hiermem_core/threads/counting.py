@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.models.context import ContextWarning, WarningCode
-from hiermem_core.models.turns import Turn, TurnDraft
 from hiermem_core.tokens.counters import GuardedCounter
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from hiermem_core.models.turns import Turn, TurnDraft
     from hiermem_core.protocols import TokenCounter
     from hiermem_core.threads.exchanges import Unit
     from hiermem_core.threads.tally import Count

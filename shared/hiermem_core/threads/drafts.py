@@ -11,20 +11,19 @@ from hiermem_core.errors import InvalidInputError, LimitExceededError
 from hiermem_core.models.ids import check_name
 from hiermem_core.models.plain import dump_json, load_json, to_plain
 from hiermem_core.models.text import TextCleaner, is_clean
-from hiermem_core.models.turns import ROLES, Origin, Part, Role, ToolCall, TurnDraft, text_of
+from hiermem_core.models.turns import (
+    CANONICAL_ROLES,
+    ROLES,
+    Origin,
+    Part,
+    ToolCall,
+    TurnDraft,
+    call_arguments,
+    text_of,
+)
 
 TURN_LIMIT = 16 * 1024 * 1024
 """Characters of a turn, its dump included."""
-
-CANONICAL_ROLES: Mapping[str, Role] = {
-    **{role: role for role in ("system", "developer", "user", "assistant", "tool")},  # type: ignore[dict-item]
-    "human": "user",
-    "ai": "assistant",
-    "chatbot": "assistant",
-    "model": "assistant",
-    "function": "tool",
-}
-"""What other systems call the roles."""
 
 _KNOWN_KEYS = frozenset(
     {
@@ -168,19 +167,6 @@ def _call_of(call: Any) -> ToolCall:
     facts = function if isinstance(function, Mapping) else call
     raw = facts.get("arguments", facts.get("args", {}))
     return ToolCall(call.get("id"), str(facts.get("name") or ""), call_arguments(raw))
-
-
-def call_arguments(raw: Any) -> Mapping[str, Any] | str:
-    """Return a call's arguments as an object, or as the raw text where it is not one."""
-    if isinstance(raw, Mapping):
-        return raw
-    if not isinstance(raw, str):
-        return {} if raw is None else dump_json(to_plain(raw))
-    try:
-        parsed = load_json(raw)
-    except ValueError:
-        return raw
-    return parsed if isinstance(parsed, dict) else raw
 
 
 def _time(value: Any) -> datetime | None:

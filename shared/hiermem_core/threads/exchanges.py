@@ -7,11 +7,15 @@ backwards reads no further than the units it takes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from hiermem_core.models.turns import ToolCall, Turn, is_blank
 from hiermem_core.threads.tally import opens_exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def _is_plain(turn: Turn) -> bool:
     return not turn.tool_calls and turn.role != "tool" and not is_blank(turn)
 
 
-def _with_answered_calls(turn: Turn, answered: Set[tuple[int | None, str | None]]) -> Turn:
+def _with_answered_calls(turn: Turn, answered: AbstractSet[tuple[int | None, str | None]]) -> Turn:
     calls = [call for call in turn.tool_calls if (turn.seq, call.id) in answered]
     return turn if len(calls) == len(turn.tool_calls) else with_calls(turn, calls)
 
@@ -126,4 +130,3 @@ def with_calls(turn: Turn, calls: Sequence[ToolCall]) -> Turn:
     ids = {call.id for call in calls}
     parts = [p for p in turn.parts if p["type"] != "tool_call" or p.get("id") in ids]
     return replace(turn, tool_calls=tuple(calls), parts=parts, origin=None, token_counts={})
-

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +10,16 @@ from sqlalchemy import Row, Select, bindparam, func, select
 from hiermem_core.errors import ThreadNotFoundError
 from hiermem_core.models.plain import load_json
 from hiermem_core.models.threads import ThreadInfo, TurnList
-from hiermem_core.models.turns import Turn
 from hiermem_core.storage import tables
 from hiermem_core.threads.rows import from_milliseconds, turn_of
 from hiermem_core.threads.tally import Tally
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from sqlalchemy import Connection
+
+    from hiermem_core.models.turns import Turn
 
 _VARIABLES = 500
 """Bound parameters of one statement; SQLite's oldest limit is 999."""
@@ -49,9 +51,9 @@ class Head:
 _T = tables.turns.c
 _H = tables.threads.c
 
-_HEAD = select(
-    _H.number, _H.thread_id, _H.last_seq, _H.tally, _H.created_at, _H.updated_at
-).where(_H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id"))
+_HEAD = select(_H.number, _H.thread_id, _H.last_seq, _H.tally, _H.created_at, _H.updated_at).where(
+    _H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id")
+)
 
 _ACTIVE = select(tables.turns).where(_T.thread == bindparam("number"), ~_T.archived)
 

@@ -122,4 +122,7 @@ def _fields(body: Mapping[str, Any], role: Any) -> dict[str, Any]:
 
 
 def _origin(origin: list[str] | None, dump: str | None) -> Origin | None:
-    return None if origin is None or dump is None else Origin(*origin, dump)
+    if origin is None or dump is None:
+        return None
+    framework, role = origin
+    return Origin(framework, role, dump)

@@ -16,7 +16,6 @@ from hiermem_core.models.ids import check_name
 from hiermem_core.models.plain import dump_json
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.threads import TurnList
-from hiermem_core.models.turns import Turn, TurnDraft
 from hiermem_core.storage import tables
 from hiermem_core.threads import reading
 from hiermem_core.threads.counting import stored_counts
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from hiermem_core.models.turns import Turn, TurnDraft
     from hiermem_core.protocols import Clock, TokenCounter
     from hiermem_core.storage.database import Database
     from hiermem_core.threads.reading import Head
@@ -66,21 +66,26 @@ class ThreadStore:
         turns: Sequence[TurnLike],
         *,
         expected_seq: int | None = None,
+        removing: Sequence[str] = (),
     ) -> TurnList:
         """Store turns at the end of a thread, as one contiguous batch; the first creates it.
 
-        A turn whose id is stored with equal content is not stored again.
+        A turn whose id is stored with equal content is not stored again. Turns named in
+        `removing` are archived in the same transaction.
 
         Raises:
+            NotFoundError: A turn to remove is not there. Nothing was stored.
             TurnConflictError: An id is stored with other content. Nothing was stored.
             VersionConflictError: `expected_seq` is not the newest seq. Nothing was stored.
         """
         ready, replaced = self._ready(turns)
-        if not ready:
+        if not ready and not removing:
             return TurnList()
         with self._database.write() as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             head = head or self._create(connection, tenant_id, thread_id)
+            if removing:
+                head = self._archive_by_id(connection, head, removing)
             placed = self._place(connection, head, ready)
             fresh = [turn for turn in placed if turn.seq > head.last_seq]
             if fresh and expected_seq not in (None, head.last_seq):
@@ -166,9 +171,7 @@ class ThreadStore:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None:
                 return False
-            connection.execute(
-                delete(tables.threads).where(tables.threads.c.number == head.number)
-            )
+            connection.execute(delete(tables.threads).where(tables.threads.c.number == head.number))
         self._tell(events.ThreadDeleted(tenant_id, thread_id))
         return True
 
@@ -237,20 +240,26 @@ class ThreadStore:
             )
         )
 
-    def _recount(self, connection: Connection, head: Head) -> None:
+    def _recount(self, connection: Connection, head: Head) -> Head:
         turns = reading.active_turns(connection, head.number)
-        self._save_head(connection, replace(head, tally=Tally().add(turns)))
+        head = replace(head, tally=Tally().add(turns))
+        self._save_head(connection, head)
+        return head
+
+    def _archive_by_id(self, connection: Connection, head: Head, ids: Sequence[str]) -> Head:
+        old = [self._require_turn(connection, head, turn_id) for turn_id in dict.fromkeys(ids)]
+        self._archive(connection, head, old)
+        return self._recount(connection, head)
 
     def _archive(self, connection: Connection, head: Head, turns: Sequence[Turn]) -> None:
-        if turns:
-            table = tables.turns.c
+        seqs = [turn.seq for turn in turns]
+        for some in reading.slices(seqs):
             connection.execute(
                 update(tables.turns)
-                .where(table.thread == head.number, table.seq >= turns[0].seq)
-                .where(~table.archived)
+                .where(tables.turns.c.thread == head.number, tables.turns.c.seq.in_(some))
                 .values(archived=True)
             )
-            self._unlink_calls(connection, head, [turn.seq for turn in turns])
+        self._unlink_calls(connection, head, seqs)
 
     def _remove(self, connection: Connection, head: Head, turns: Sequence[Turn]) -> None:
         seqs = [turn.seq for turn in turns]

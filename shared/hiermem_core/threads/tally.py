@@ -6,11 +6,13 @@ Only turns inside the exchanges are counted; standing turns are read with every 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from hiermem_core.models.turns import Turn, is_blank, is_standing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 @dataclass(slots=True)
@@ -119,11 +121,15 @@ class Tally:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
         """Return the tally of a stored form."""
-        counts = [Count.from_json(value[name]) for name in ("body", "leading", "standing")]
-        return cls(*counts, value["exchanges"], value["first_seq"])
+        return cls(
+            body=Count.from_json(value["body"]),
+            leading=Count.from_json(value["leading"]),
+            standing=Count.from_json(value["standing"]),
+            exchanges=value["exchanges"],
+            first_seq=value["first_seq"],
+        )
 
 
 def opens_exchange(turn: Turn) -> bool:
     """Tell whether a turn begins an exchange: a user turn that says something."""
     return turn.role == "user" and not is_standing(turn) and not is_blank(turn)
-

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.tokens.estimate import estimate_tokens
 from hiermem_core.errors import InvalidInputError
 from hiermem_core.models.plain import dump_json
+from hiermem_core.tokens.estimate import estimate_tokens
 
 if TYPE_CHECKING:
     from hiermem_core.models.turns import Part, ToolCall, TurnDraft
@@ -150,7 +150,9 @@ class GuardedCounter:
         """Return the tokens of a turn."""
         return self._guarded(self._counter.count_turn, self._estimate.count_turn, turn)
 
-    def _guarded(self, count: Callable[[Any], object], estimate: Count, value: Any) -> int:
+    def _guarded(
+        self, count: Callable[[Any], object], estimate: Callable[[Any], int], value: Any
+    ) -> int:
         try:
             counted = count(value)
         except Exception:  # noqa: BLE001 - a user's counter may raise anything; the estimate serves

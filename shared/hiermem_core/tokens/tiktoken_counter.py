@@ -16,8 +16,8 @@ from urllib.request import urlopen
 
 import platformdirs
 
-from hiermem_core.tokens.counters import ApproximateCounter, count_turn_with, scaled
 from hiermem_core.errors import ConfigurationError
+from hiermem_core.tokens.counters import ApproximateCounter, count_turn_with, scaled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -97,9 +97,7 @@ def default_counter(
     return ApproximateCounter(factor=factor)
 
 
-def fetch_ranks(
-    encoding: str, folder: Path, *, open_url: Callable[..., Any] = urlopen
-) -> Path:
+def fetch_ranks(encoding: str, folder: Path, *, open_url: Callable[..., Any] = urlopen) -> Path:
     """Fetch the rank file of an encoding from tiktoken's own address, and return its path.
 
     Raises:

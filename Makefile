@@ -1,0 +1,48 @@
+# The one entry point. `make demo` and `make test` need only Python >= 3.11, git and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= auto
+
+.PHONY: demo test lint format bench clean
+
+demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no server
+	@$(BIN)/hiermem demo
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.develop  ## run every test
+	$(BIN)/pytest --numprocesses=$(WORKERS)
+
+lint: $(VENV)/.develop  ## style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.develop  ## rewrite the code in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.develop  ## measure beside the peers; prints tables, writes benchmarks/results/
+	$(BIN)/python benchmarks/context_cost.py
+
+clean:  ## remove what make has made
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/.pip:
+	@echo "Making a virtual environment in $(VENV) ..."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "HierMem needs Python 3.11 or newer; try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@touch $@
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/.pip
+	@echo "Installing HierMem with its LangChain and LlamaIndex plugins ..."
+	@$(BIN)/python -m pip install --quiet --editable ".[langchain,llamaindex]"
+	@touch $@
+
+$(VENV)/.develop: pyproject.toml | $(VENV)/.pip
+	@echo "Installing HierMem and what its tests need ..."
+	@$(BIN)/python -m pip install --quiet --editable ".[langchain,llamaindex]" --group test --group lint
+	@touch $@ $(VENV)/.demo

@@ -1,0 +1,238 @@
+"""A LangChain chat message history on a HierMem thread."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid5
+from weakref import WeakKeyDictionary
+
+from langchain_core.chat_history import BaseChatMessageHistory
+from langchain_core.messages import BaseMessage, RemoveMessage
+from langchain_core.runnables import ConfigurableFieldSpec
+
+from hiermem_core import (
+    HierMem,
+    ThreadNotFoundError,
+    Turn,
+    TurnConflictError,
+    TurnDraft,
+    fingerprint,
+    load_json,
+)
+from langchain_hiermem.messages import merge_chunks, message_to_turn, turn_to_message
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hiermem_core import Thread
+
+REMOVE_ALL = "__remove_all__"
+"""LangGraph's id of a `RemoveMessage` that means every message."""
+
+HISTORY_FIELDS: list[ConfigurableFieldSpec] = [
+    ConfigurableFieldSpec(
+        id="tenant_id",
+        annotation=str,
+        name="Tenant",
+        description="Whose memory this is.",
+        is_shared=True,
+    ),
+    ConfigurableFieldSpec(
+        id="thread_id",
+        annotation=str,
+        name="Thread",
+        description="Which conversation this is.",
+        is_shared=True,
+    ),
+]
+"""For `RunnableWithMessageHistory(..., history_factory_config=HISTORY_FIELDS)`."""
+
+_TURN_IDS = UUID("b6c52e3a-2f0e-5a57-9d0b-0b9f6f0c6d1e")
+_logger = logging.getLogger("langchain_hiermem")
+_failed_writes: WeakKeyDictionary[HierMem, dict[tuple[str, str], BaseException]] = (
+    WeakKeyDictionary()
+)
+
+
+class HierMemChatMessageHistory(BaseChatMessageHistory):
+    """The whole log of one thread, in order, on disk.
+
+    `messages` is never trimmed; `window` gives the view that fits a token budget. Messages come
+    back equal to what was added, by another process too. A view: it opens and closes nothing, does
+    nothing when made, and may be made anew for each call.
+
+    `RunnableWithMessageHistory` swallows an error raised while saving. Such an error is logged,
+    shown by `hiermem.health()`, and, with `strict`, raised by the next read. In bare-message mode
+    it also loses a user message when two runs share a thread: give it `history_messages_key`.
+
+    Args:
+        strict: Raise a failed write again at the next read of this thread.
+
+    Raises:
+        MissingIdentityError: Tenant or thread is empty; neither has a default.
+
+    Example:
+        ```python
+        history = HierMemChatMessageHistory(hiermem, tenant_id="alice", thread_id="trip")
+        history.add_user_message("Where were we?")
+        history.window(4000)
+        ```
+    """
+
+    def __init__(
+        self, hiermem: HierMem, *, tenant_id: str, thread_id: str, strict: bool = False
+    ) -> None:
+        super().__init__()
+        self._hiermem = hiermem
+        self._thread: Thread = hiermem.tenant(tenant_id).thread(thread_id)
+        self._key = (tenant_id, thread_id)
+        self._strict = strict
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]
+        """Every message of the thread, in order; a fresh list, empty for a new thread."""
+        return [turn_to_message(turn) for turn in self._turns()]
+
+    def window(self, budget: int) -> list[BaseMessage]:
+        """Return the messages of the newest whole exchanges that fit `budget` tokens.
+
+        System and pinned messages are always in it. A thread that is not there yet gives none.
+
+        Raises:
+            BudgetExceededError: Not even a shortened current exchange fits.
+        """
+        self._raise_failed_write()
+        try:
+            context = self._thread.context(budget_tokens=budget)
+        except ThreadNotFoundError:
+            return []
+        return [turn_to_message(turn) for turn in context.messages]
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Store messages in one transaction, in order.
+
+        A message whose id is stored with equal content is stored once. Chunks are merged. A
+        `RemoveMessage` takes its message out of the thread.
+
+        Raises:
+            ValueError: A `RemoveMessage` names no message of the thread. Nothing was stored.
+        """
+        try:
+            self._store(messages)
+        except Exception as error:
+            _logger.error(  # noqa: TRY400 - a traceback could hold content
+                "messages of thread %s were not stored: %s", self._key[1], type(error).__name__
+            )
+            if self._strict:
+                _failed_writes.setdefault(self._hiermem, {})[self._key] = error
+            raise
+
+    def clear(self) -> None:
+        """Delete this thread's turns, and nothing else."""
+        self._thread.delete()
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        """Return `messages` without blocking the loop."""
+        return await self._hiermem.pool.run(lambda: self.messages)
+
+    async def awindow(self, budget: int) -> list[BaseMessage]:
+        """Return `window` without blocking the loop."""
+        return await self._hiermem.pool.run(self.window, budget)
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Do `add_messages` without blocking the loop."""
+        await self._hiermem.pool.run(self.add_messages, messages)
+
+    async def aclear(self) -> None:
+        """Do `clear` without blocking the loop."""
+        await self._hiermem.pool.run(self.clear)
+
+    def _turns(self) -> Sequence[Turn]:
+        self._raise_failed_write()
+        try:
+            return self._thread.turns()
+        except ThreadNotFoundError:
+            return []
+
+    def _store(self, messages: Sequence[BaseMessage]) -> None:
+        fresh: list[BaseMessage] = []
+        removing: list[str] = []
+        for message in merge_chunks(messages):
+            if not isinstance(message, RemoveMessage):
+                fresh.append(message)
+                continue
+            stored = turns_named(self._turns(), str(message.id))
+            kept = [] if message.id == REMOVE_ALL else [m for m in fresh if m.id != message.id]
+            if not stored and len(kept) == len(fresh) and message.id != REMOVE_ALL:
+                raise ValueError(f"no message has the id {message.id!r}; read the thread for ids")
+            fresh = kept
+            removing += stored
+        self._append([draft_of(message, self._key[1]) for message in fresh], removing)
+
+    def _append(self, drafts: Sequence[TurnDraft], removing: Sequence[str]) -> None:
+        """Append; a message whose stored turn was edited since is a further turn."""
+        while True:
+            try:
+                self._thread.append(drafts, removing=removing)
+            except TurnConflictError as conflict:
+                drafts = [replace(d, id=None) if d.id == conflict.turn_id else d for d in drafts]
+            else:
+                return
+
+    def _raise_failed_write(self) -> None:
+        error = _failed_writes.get(self._hiermem, {}).pop(self._key, None)
+        if self._strict and error is not None:
+            raise error
+
+
+def history_factory(
+    hiermem: HierMem, *, strict: bool = False
+) -> Callable[[str, str], HierMemChatMessageHistory]:
+    """Return the factory that `RunnableWithMessageHistory` asks for; it is cheap and does no I/O.
+
+    Example:
+        ```python
+        RunnableWithMessageHistory(
+            chain,
+            history_factory(hiermem),
+            history_factory_config=HISTORY_FIELDS,
+            input_messages_key="question",
+            history_messages_key="history",
+        )
+        ```
+    """
+
+    def factory(tenant_id: str, thread_id: str) -> HierMemChatMessageHistory:
+        return HierMemChatMessageHistory(
+            hiermem, tenant_id=tenant_id, thread_id=thread_id, strict=strict
+        )
+
+    return factory
+
+
+def draft_of(message: BaseMessage, thread_id: str) -> TurnDraft:
+    """Return the draft of a message; its id makes a repeated write harmless.
+
+    Thread, message id and content give the turn's id, so one message id may come with other
+    content, or in another thread. A message without id gets a fresh one.
+    """
+    draft = message_to_turn(message)
+    if message.id is None:
+        return draft
+    name = "\n".join((thread_id, message.id, fingerprint(draft)))
+    return replace(draft, id=str(uuid5(_TURN_IDS, name)))
+
+
+def turns_named(turns: Sequence[Turn], message_id: str) -> list[str]:
+    """Return the ids of the turns whose message has this id, or of all for the remove-all id."""
+    return [str(turn.id) for turn in turns if message_id in (REMOVE_ALL, source_message_id(turn))]
+
+
+def source_message_id(turn: Turn) -> str | None:
+    """Return the id a turn's message has in LangChain."""
+    if turn.origin is None or turn.origin.framework != "langchain":
+        return turn.id
+    message_id: str | None = load_json(turn.origin.dump).get("data", {}).get("id")
+    return message_id

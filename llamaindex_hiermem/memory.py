@@ -1,0 +1,420 @@
+"""Chat memory for LlamaIndex: `ChatMemoryBuffer`, on disk and scoped."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+from llama_index.core.bridge.pydantic import Field, PrivateAttr, model_validator
+from llama_index.core.memory.types import DEFAULT_CHAT_STORE_KEY, BaseMemory
+from llama_index.core.utils import get_tokenizer
+
+from hiermem_core import (
+    AsyncHierMem,
+    Context,
+    ContextWarning,
+    HierMem,
+    MissingIdentityError,
+    Receipt,
+    Section,
+    Tenant,
+    Thread,
+    ThreadNotFoundError,
+    Turn,
+    dump_json,
+    load_json,
+)
+from llamaindex_hiermem.dumps import (
+    MEMORY,
+    PRIVATE_TENANT,
+    dump_turns,
+    hiermem_of,
+    thread_of,
+    turns_of,
+)
+from llamaindex_hiermem.messages import message_to_turn, turn_to_message
+from llamaindex_hiermem.window import choose_window
+
+if TYPE_CHECKING:
+    from llama_index.core.base.llms.types import ChatMessage
+
+DEFAULT_TOKEN_LIMIT = 3000
+DEFAULT_TOKEN_LIMIT_RATIO = 0.75
+
+_PAGE = 64
+_CACHED_COUNTS = 2048
+_DUMP_VERSION = 1
+
+R = TypeVar("R")
+
+Counting = Literal["compat", "core"]
+
+
+class HierMemTrimWarning(UserWarning):
+    """A memory left messages out to fit its token limit; told once per memory object."""
+
+
+class HierMemChatMemoryBuffer(BaseMemory):
+    """`ChatMemoryBuffer` by changing one line; durable and scoped by naming tenant and thread.
+
+    Whatever is put is stored before `put` returns. `get` never writes, never calls a model, and
+    reads the window only, whatever the length of the thread. Messages come back equal to what was
+    put, as fresh objects. Making a memory never wipes a thread: only `set` and `reset` do, and
+    they archive. One object serves threads, event loops and streaming answers at once.
+
+    Attributes:
+        token_limit: Tokens `get` may return.
+        tokenizer_fn: Counts in compat mode: the length of what it returns.
+        counting: `"compat"` keeps `ChatMemoryBuffer`'s rule: text only, by `tokenizer_fn`.
+            `"core"` counts everything, keeps system messages, and never exceeds the limit.
+    """
+
+    token_limit: int
+    tokenizer_fn: Callable[[str], list[Any]] = Field(
+        default_factory=lambda: _default_tokenizer, exclude=True
+    )
+    counting: Counting = "compat"
+
+    _tenant: Tenant = PrivateAttr()
+    _thread: Thread = PrivateAttr()
+    _owned: HierMem | None = PrivateAttr(default=None)
+    _count: Callable[[str], int] = PrivateAttr()
+    _has_warned: bool = PrivateAttr(default=False)
+
+    def __init__(
+        self,
+        *,
+        tenant: Tenant | None = None,
+        chat_store_key: str | None = None,
+        owned: HierMem | None = None,
+        **fields: Any,
+    ) -> None:
+        super().__init__(**fields)
+        self._owned = owned
+        if tenant is None:
+            self._owned = HierMem.open(":memory:")
+            tenant = self._owned.tenant(PRIVATE_TENANT)
+            chat_store_key = chat_store_key or DEFAULT_CHAT_STORE_KEY
+        if not chat_store_key:
+            raise MissingIdentityError("chat_store_key")
+        self._tenant = tenant
+        self._thread = tenant.thread(chat_store_key)
+        self._count = lru_cache(_CACHED_COUNTS)(self._length)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, values: Any) -> Any:
+        if values.get("token_limit", -1) < 1:
+            raise ValueError("Token limit must be set and greater than 0.")
+        if values.get("tokenizer_fn") is None:
+            return {name: value for name, value in values.items() if name != "tokenizer_fn"}
+        return values
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which LlamaIndex serialises it."""
+        return "HierMemChatMemoryBuffer"
+
+    @classmethod
+    def from_defaults(  # noqa: PLR0917 - spelled by LlamaIndex
+        cls,
+        chat_history: Sequence[ChatMessage] | None = None,
+        llm: Any = None,
+        chat_store: Any = None,
+        chat_store_key: str | None = None,
+        token_limit: int | None = None,
+        tokenizer_fn: Callable[[str], list[Any]] | None = None,
+        *,
+        tenant: Tenant | None = None,
+        counting: Counting = "compat",
+        **kwargs: Any,
+    ) -> Self:
+        """Make a memory.
+
+        Args:
+            chat_history: A list that is not empty is an explicit `set`; `[]` touches nothing.
+            llm: Gives three quarters of its context window as the limit.
+            chat_store_key: The thread; must be named together with `tenant`.
+            token_limit: Default 3000 without `llm`.
+            tenant: Whose memory this is. Without it the memory lives in this process.
+
+        Raises:
+            MissingIdentityError: A tenant without a thread.
+            TypeError: A `chat_store` of LlamaIndex; the text shows how to move its messages.
+            ValueError: Unknown arguments, or a limit below 1.
+        """
+        if kwargs:
+            raise ValueError(f"Unexpected kwargs: {kwargs}")
+        if chat_store is not None:
+            raise TypeError(
+                f"chat_store must be HierMem's, not {type(chat_store).__name__}; to move its "
+                "messages: memory.set(chat_store.get_messages(key))"
+            )
+        memory = cls(
+            tenant=tenant,
+            chat_store_key=chat_store_key,
+            token_limit=_limit(llm, token_limit),
+            tokenizer_fn=tokenizer_fn,
+            counting=counting,
+        )
+        if chat_history:
+            memory.set(chat_history)
+        return memory
+
+    def get(
+        self,
+        input: str | None = None,  # noqa: A002 - spelled by LlamaIndex
+        initial_token_count: int = 0,
+        **kwargs: Any,
+    ) -> list[ChatMessage]:
+        """Return the window as fresh messages.
+
+        Args:
+            input: Kept for recall; the window does not depend on it.
+            initial_token_count: Tokens the caller sends before the messages.
+
+        Raises:
+            ValueError: In compat mode, `initial_token_count` alone exceeds the limit.
+            BudgetExceededError: In core mode, what must be kept does not fit.
+        """
+        messages: Any = self.get_context(input, initial_token_count, **kwargs).messages
+        return list(messages)
+
+    def get_context(
+        self,
+        input: str | None = None,  # noqa: A002 - spelled by LlamaIndex
+        initial_token_count: int = 0,
+        **kwargs: Any,
+    ) -> Context:
+        """Return the window with warnings and receipt; `messages` are chat messages."""
+        del input, kwargs
+        choose = self._core_context if self.counting == "core" else self._compat_context
+        context = choose(initial_token_count)
+        messages: Any = tuple(turn_to_message(turn) for turn in context.messages)
+        return replace(context, messages=messages)
+
+    def get_all(self) -> list[ChatMessage]:
+        """Return every message of the thread, in order."""
+        return [turn_to_message(turn) for turn in self._turns()]
+
+    def put(self, message: ChatMessage) -> None:
+        """Store a message; it survives a kill when this returns."""
+        self.put_messages([message])
+
+    def put_messages(self, messages: Sequence[ChatMessage]) -> None:
+        """Store messages in one transaction."""
+        self._thread.append([message_to_turn(message) for message in messages])
+
+    def set(self, messages: Sequence[ChatMessage]) -> None:
+        """Give the thread these messages in one transaction; the old ones are archived."""
+        self._thread.replace([message_to_turn(message) for message in messages])
+
+    def reset(self, purge: bool = False) -> None:  # noqa: FBT001, FBT002 - spelled by LlamaIndex
+        """Empty the thread; its turns are archived, or deleted with `purge`."""
+        if purge:
+            self._thread.delete()
+        else:
+            self._thread.replace([])
+
+    def close(self) -> None:
+        """End a HierMem that this memory opened; one given by the caller stays open."""
+        if self._owned is not None:
+            self._owned.close()
+
+    async def aget(
+        self,
+        input: str | None = None,  # noqa: A002 - spelled by LlamaIndex
+        initial_token_count: int = 0,
+        **kwargs: Any,
+    ) -> list[ChatMessage]:
+        """Do `get` without blocking the loop."""
+        return await self._offload(lambda: self.get(input, initial_token_count, **kwargs))
+
+    async def aget_context(
+        self,
+        input: str | None = None,  # noqa: A002 - spelled by LlamaIndex
+        initial_token_count: int = 0,
+        **kwargs: Any,
+    ) -> Context:
+        """Do `get_context` without blocking the loop."""
+        return await self._offload(lambda: self.get_context(input, initial_token_count, **kwargs))
+
+    async def aget_all(self) -> list[ChatMessage]:
+        """Do `get_all` without blocking the loop."""
+        return await self._offload(self.get_all)
+
+    async def aput(self, message: ChatMessage) -> None:
+        """Do `put` without blocking the loop."""
+        await self._offload(lambda: self.put(message))
+
+    async def aput_messages(self, messages: Sequence[ChatMessage]) -> None:
+        """Do `put_messages` without blocking the loop."""
+        await self._offload(lambda: self.put_messages(messages))
+
+    async def aset(self, messages: Sequence[ChatMessage]) -> None:
+        """Do `set` without blocking the loop."""
+        await self._offload(lambda: self.set(messages))
+
+    async def areset(self, purge: bool = False) -> None:  # noqa: FBT001, FBT002
+        """Do `reset` without blocking the loop."""
+        await self._offload(lambda: self.reset(purge))
+
+    async def aclose(self) -> None:
+        """Do `close` without blocking the loop."""
+        if self._owned is not None:
+            await AsyncHierMem(self._owned).close()
+
+    def to_dict(self, **kwargs: Any) -> dict[str, Any]:
+        """Return what `from_dict` needs, as plain JSON; turns only of a memory in this process."""
+        del kwargs
+        location = self._tenant.hiermem.location
+        in_process = location == MEMORY
+        data = {
+            "class_name": self.class_name(),
+            "version": _DUMP_VERSION,
+            "location": None if in_process else location,
+            "tenant": self._tenant.name,
+            "thread_id": self._thread.id,
+            "token_limit": self.token_limit,
+            "counting": self.counting,
+        }
+        return data | ({"messages": dump_turns(self._turns())} if in_process else {})
+
+    def to_string(self) -> str:
+        """Return `to_dict` as JSON text."""
+        return dump_json(self.to_dict())
+
+    def to_json(self, **kwargs: Any) -> str:
+        """Return `to_dict` as JSON text."""
+        del kwargs
+        return self.to_string()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], **kwargs: Any) -> Self:
+        """Return the memory of a dump: the same thread, or for a memory in process its turns.
+
+        Dumps of `ChatMemoryBuffer` become a memory in this process.
+
+        Args:
+            tenant: Use this handle instead of opening the dump's location.
+            tokenizer_fn: Counts in compat mode; functions are not in dumps.
+
+        Raises:
+            ConfigurationError: The dump's location does not exist.
+        """
+        tenant, owned = kwargs.get("tenant"), None
+        if tenant is None:
+            hiermem, owned = hiermem_of(data.get("location"))
+            tenant = hiermem.tenant(data.get("tenant") or PRIVATE_TENANT)
+        memory = cls(
+            tenant=tenant,
+            chat_store_key=thread_of(data),
+            token_limit=data.get("token_limit", DEFAULT_TOKEN_LIMIT),
+            counting=data.get("counting", "compat"),
+            tokenizer_fn=kwargs.get("tokenizer_fn"),
+            owned=owned,
+        )
+        if turns := turns_of(data):
+            memory._thread.replace(turns)
+        return memory
+
+    @classmethod
+    def from_string(cls, json_str: str, **kwargs: Any) -> Self:
+        """Return the memory of a JSON text."""
+        return cls.from_dict(load_json(json_str), **kwargs)
+
+    @classmethod
+    def from_json(cls, data_str: str, **kwargs: Any) -> Self:
+        """Return the memory of a JSON text."""
+        return cls.from_string(data_str, **kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by `to_dict`."""
+        return type(self).from_dict, (self.to_dict(),)
+
+    def __copy__(self) -> Self:
+        """Return a memory on the same thread and live service."""
+        return type(self)(
+            tenant=self._tenant,
+            chat_store_key=self._thread.id,
+            owned=self._owned,
+            token_limit=self.token_limit,
+            tokenizer_fn=self.tokenizer_fn,
+            counting=self.counting,
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Return a memory on the same thread and live service."""
+        return self.__copy__()
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a memory on the same thread and live service, with some fields replaced."""
+        del deep
+        twin = self.__copy__()
+        for name, value in (update or {}).items():
+            setattr(twin, name, value)
+        return twin
+
+    async def _offload(self, function: Callable[[], R]) -> R:
+        return await self._tenant.hiermem.pool.run(function)
+
+    def _length(self, text: str) -> int:
+        return len(self.tokenizer_fn(text))
+
+    def _turns(self) -> Sequence[Turn]:
+        try:
+            return self._thread.turns()
+        except ThreadNotFoundError:
+            return []
+
+    def _core_context(self, initial: int) -> Context:
+        try:
+            context = self._thread.context(budget_tokens=self.token_limit, prefix_tokens=initial)
+        except ThreadNotFoundError:
+            return Context((), (), Receipt(self.token_limit, 0, "", exact=True, sections=()))
+        if not self._has_warned and any(w.code == "turns_trimmed" for w in context.warnings):
+            self._has_warned = True
+            warnings.warn(
+                f"thread {self._thread.id!r} exceeds {self.token_limit} tokens; "
+                "see get_context().warnings for what is left out",
+                HierMemTrimWarning,
+                stacklevel=4,
+            )
+        return context
+
+    def _compat_context(self, initial: int) -> Context:
+        if initial > self.token_limit:
+            raise ValueError("Initial token count exceeds token limit")
+        window = choose_window(self._newest_first(), self.token_limit - initial, self._count)
+        ids = tuple(str(turn.id) for turn in window.turns)
+        sections = (Section("prefix", initial), Section("window", window.tokens, ids))
+        receipt = Receipt(self.token_limit, 0, "tokenizer_fn", exact=True, sections=sections)
+        facts = {"needed": receipt.total, "available": self.token_limit}
+        over = [ContextWarning("over_budget", len(ids), window.tokens, ids, facts)]
+        return Context(window.turns, tuple(over if window.over_budget else ()), receipt)
+
+    def _newest_first(self) -> Iterator[Turn]:
+        before: int | None = None
+        while True:
+            try:
+                page = self._thread.turns(last=_PAGE, before=before)
+            except ThreadNotFoundError:
+                return
+            yield from reversed(page)
+            if len(page) < _PAGE:
+                return
+            before = page[0].seq
+
+
+def _default_tokenizer(text: str) -> list[Any]:
+    """Tokenize with LlamaIndex's own tokenizer, built at the first call."""
+    return list(get_tokenizer()(text))
+
+
+def _limit(llm: Any, token_limit: int | None) -> int:
+    if llm is not None:
+        return token_limit or int(llm.metadata.context_window * DEFAULT_TOKEN_LIMIT_RATIO)
+    return DEFAULT_TOKEN_LIMIT if token_limit is None else token_limit
