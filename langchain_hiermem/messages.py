@@ -50,19 +50,13 @@ from hiermem_core import (
     load_json,
     text_of,
 )
-from langchain_hiermem.blocks import (
-    blocks_of_parts,
-    call_block,
-    call_of_block,
-    call_part,
-    parts_of_block,
-    plain_arguments,
-)
+from langchain_hiermem.blocks import blocks_of_parts, call_block
+from langchain_hiermem.parts import call_of_block, call_part, parts_of_block, plain_arguments
 
 if TYPE_CHECKING:
     from hiermem_core import Part, Role
 
-_FRAMEWORK = "langchain"
+FRAMEWORK = "langchain"
 _OPENAI_ROLE = "__openai_role__"
 
 
@@ -93,7 +87,7 @@ def message_to_turn(message: BaseMessage, *, turn_id: str | None = None) -> Turn
         tool_call_id=full.tool_call_id if isinstance(full, ToolMessage) else None,
         name=full.name,
         id=turn_id,
-        origin=Origin(_FRAMEWORK, _source_role(full), dump),
+        origin=Origin(FRAMEWORK, _source_role(full), dump),
         replaced=replaced,
     )
 
@@ -109,7 +103,7 @@ def turn_to_message(turn: TurnDraft) -> BaseMessage:
 
 def restored_message(turn: TurnDraft) -> BaseMessage | None:
     """Return the message in a turn's dump, or `None` if there is none that can be read."""
-    if turn.origin is None or turn.origin.framework != _FRAMEWORK:
+    if turn.origin is None or turn.origin.framework != FRAMEWORK:
         return None
     try:
         (message,) = messages_from_dict([from_plain(load_json(turn.origin.dump))])

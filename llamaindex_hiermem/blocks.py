@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Fields = dict[str, Any]
 
+_PLACES = frozenset({"path", "url"})
 _TAGGED: Mapping[str, Callable[[str], Any]] = {
     "path": Path,
     "url": AnyUrl,
@@ -103,7 +104,7 @@ def _shape(value: Any) -> Any:
     return {
         name: _shape(item)
         for name, item in value.items()
-        if name != "path" and not isinstance(item, bytes | tuple)
+        if name not in _PLACES and not isinstance(item, bytes | tuple)
     }
 
 

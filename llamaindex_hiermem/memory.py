@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
@@ -15,11 +16,8 @@ from llama_index.core.utils import get_tokenizer
 from hiermem_core import (
     AsyncHierMem,
     Context,
-    ContextWarning,
     HierMem,
     MissingIdentityError,
-    Receipt,
-    Section,
     Tenant,
     Thread,
     ThreadNotFoundError,
@@ -27,6 +25,7 @@ from hiermem_core import (
     dump_json,
     load_json,
 )
+from llamaindex_hiermem.contexts import compat_context, core_context
 from llamaindex_hiermem.dumps import (
     MEMORY,
     PRIVATE_TENANT,
@@ -36,7 +35,6 @@ from llamaindex_hiermem.dumps import (
     turns_of,
 )
 from llamaindex_hiermem.messages import message_to_turn, turn_to_message
-from llamaindex_hiermem.window import choose_window
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage
@@ -44,8 +42,8 @@ if TYPE_CHECKING:
 DEFAULT_TOKEN_LIMIT = 3000
 DEFAULT_TOKEN_LIMIT_RATIO = 0.75
 
-_PAGE = 64
 _CACHED_COUNTS = 2048
+_CACHED_CHARACTERS = 2000
 _DUMP_VERSION = 1
 
 R = TypeVar("R")
@@ -81,7 +79,7 @@ class HierMemChatMemoryBuffer(BaseMemory):
     _tenant: Tenant = PrivateAttr()
     _thread: Thread = PrivateAttr()
     _owned: HierMem | None = PrivateAttr(default=None)
-    _count: Callable[[str], int] = PrivateAttr()
+    _cached_length: Callable[[str], int] = PrivateAttr()
     _has_warned: bool = PrivateAttr(default=False)
 
     def __init__(
@@ -102,7 +100,7 @@ class HierMemChatMemoryBuffer(BaseMemory):
             raise MissingIdentityError("chat_store_key")
         self._tenant = tenant
         self._thread = tenant.thread(chat_store_key)
-        self._count = lru_cache(_CACHED_COUNTS)(self._length)
+        self._cached_length = lru_cache(_CACHED_COUNTS)(self._length)
 
     @model_validator(mode="before")
     @classmethod
@@ -191,8 +189,7 @@ class HierMemChatMemoryBuffer(BaseMemory):
     ) -> Context:
         """Return the window with warnings and receipt; `messages` are chat messages."""
         del input, kwargs
-        choose = self._core_context if self.counting == "core" else self._compat_context
-        context = choose(initial_token_count)
+        context = self._build(initial_token_count)
         messages: Any = tuple(turn_to_message(turn) for turn in context.messages)
         return replace(context, messages=messages)
 
@@ -213,11 +210,13 @@ class HierMemChatMemoryBuffer(BaseMemory):
         self._thread.replace([message_to_turn(message) for message in messages])
 
     def reset(self, purge: bool = False) -> None:  # noqa: FBT001, FBT002 - spelled by LlamaIndex
-        """Empty the thread; its turns are archived, or deleted with `purge`."""
+        """Empty the thread and its notes; the turns are archived, or deleted with `purge`."""
         if purge:
             self._thread.delete()
-        else:
+            return
+        with suppress(ThreadNotFoundError):
             self._thread.replace([])
+            self._thread.reset()
 
     def close(self) -> None:
         """End a HierMem that this memory opened; one given by the caller stays open."""
@@ -361,6 +360,9 @@ class HierMemChatMemoryBuffer(BaseMemory):
     async def _offload(self, function: Callable[[], R]) -> R:
         return await self._tenant.hiermem.pool.run(function)
 
+    def _count(self, text: str) -> int:
+        return self._length(text) if len(text) > _CACHED_CHARACTERS else self._cached_length(text)
+
     def _length(self, text: str) -> int:
         return len(self.tokenizer_fn(text))
 
@@ -370,43 +372,17 @@ class HierMemChatMemoryBuffer(BaseMemory):
         except ThreadNotFoundError:
             return []
 
-    def _core_context(self, initial: int) -> Context:
-        try:
-            context = self._thread.context(budget_tokens=self.token_limit, prefix_tokens=initial)
-        except ThreadNotFoundError:
-            return Context((), (), Receipt(self.token_limit, 0, "", exact=True, sections=()))
+    def _build(self, initial: int) -> Context:
+        if self.counting == "compat":
+            return compat_context(
+                self._thread, limit=self.token_limit, initial=initial, count=self._count
+            )
+        context = core_context(self._thread, limit=self.token_limit, initial=initial)
         if not self._has_warned and any(w.code == "turns_trimmed" for w in context.warnings):
             self._has_warned = True
-            warnings.warn(
-                f"thread {self._thread.id!r} exceeds {self.token_limit} tokens; "
-                "see get_context().warnings for what is left out",
-                HierMemTrimWarning,
-                stacklevel=4,
-            )
+            text = f"thread {self._thread.id!r} exceeds {self.token_limit} tokens"
+            warnings.warn(f"{text}; see get_context()", HierMemTrimWarning, stacklevel=4)
         return context
-
-    def _compat_context(self, initial: int) -> Context:
-        if initial > self.token_limit:
-            raise ValueError("Initial token count exceeds token limit")
-        window = choose_window(self._newest_first(), self.token_limit - initial, self._count)
-        ids = tuple(str(turn.id) for turn in window.turns)
-        sections = (Section("prefix", initial), Section("window", window.tokens, ids))
-        receipt = Receipt(self.token_limit, 0, "tokenizer_fn", exact=True, sections=sections)
-        facts = {"needed": receipt.total, "available": self.token_limit}
-        over = [ContextWarning("over_budget", len(ids), window.tokens, ids, facts)]
-        return Context(window.turns, tuple(over if window.over_budget else ()), receipt)
-
-    def _newest_first(self) -> Iterator[Turn]:
-        before: int | None = None
-        while True:
-            try:
-                page = self._thread.turns(last=_PAGE, before=before)
-            except ThreadNotFoundError:
-                return
-            yield from reversed(page)
-            if len(page) < _PAGE:
-                return
-            before = page[0].seq
 
 
 def _default_tokenizer(text: str) -> list[Any]:

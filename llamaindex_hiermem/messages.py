@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llama_index.core.llms import ChatMessage, MessageRole
 
@@ -20,7 +20,10 @@ from hiermem_core import (
     to_plain,
 )
 from llamaindex_hiermem.blocks import MessageEncoder, build_block
-from llamaindex_hiermem.parts import Part, block_of, block_of_call, parts_of
+from llamaindex_hiermem.parts import block_of, block_of_call, parts_of
+
+if TYPE_CHECKING:
+    from hiermem_core import Part
 
 FRAMEWORK = "llamaindex"
 
@@ -36,9 +39,10 @@ def message_to_turn(message: ChatMessage, *, turn_id: str | None = None) -> Turn
     Never changes the message. Never reads a file or a URL.
 
     Raises:
-        InvalidInputError: Its `additional_kwargs` are nested too deeply, or within themselves.
+        InvalidInputError: A value in it is nested too deeply, or within itself.
     """
     encoder = MessageEncoder()
+    dump = _dump(encoder, message)
     source_role = MessageRole(message.role).value
     role = CANONICAL_ROLES.get(source_role, "user")
     kwargs = message.additional_kwargs
@@ -50,7 +54,7 @@ def message_to_turn(message: ChatMessage, *, turn_id: str | None = None) -> Turn
         tool_call_id=_text(kwargs.get("tool_call_id")) if role == "tool" else None,
         name=_text(kwargs.get("name")),
         id=turn_id,
-        origin=Origin(FRAMEWORK, source_role, _dump(encoder, message)),
+        origin=Origin(FRAMEWORK, source_role, dump),
         replaced=tuple(encoder.replaced),
     )
 
@@ -91,8 +95,8 @@ def _message(role: str, blocks: Sequence[Any], kwargs: dict[str, Any]) -> ChatMe
 def _dump(encoder: MessageEncoder, message: ChatMessage) -> str:
     try:
         return dump_json(encoder.fields(message))
-    except RecursionError as error:
-        raise InvalidInputError("message", "is nested too deeply; send less depth") from error
+    except RecursionError:
+        raise InvalidInputError("message", "is nested too deeply; send less depth") from None
 
 
 def _loaded(dump: str) -> ChatMessage:
@@ -102,7 +106,7 @@ def _loaded(dump: str) -> ChatMessage:
 
 
 def _is_plain(message: ChatMessage) -> bool:
-    return [block.block_type for block in message.blocks] in ([], ["text"])
+    return [block.block_type for block in message.blocks] == ["text"]
 
 
 def _text(value: object) -> str | None:
@@ -167,7 +171,7 @@ def _parts_and_calls(turn: TurnDraft) -> list[Part | ToolCall]:
     """
     waiting = list(turn.tool_calls)
     placed: list[Part | ToolCall] = []
-    for part in turn.parts or _text_part(turn):
+    for part in _hinted_parts(turn):
         call = next((call for call in waiting if call.id == part.get("id")), None)
         if part["type"] != "tool_call":
             placed.append(part)
@@ -177,8 +181,16 @@ def _parts_and_calls(turn: TurnDraft) -> list[Part | ToolCall]:
     return [*placed, *waiting]
 
 
-def _text_part(turn: TurnDraft) -> Sequence[Part]:
-    return () if turn.content is None else ({"type": "text", "text": turn.content},)
+def _hinted_parts(turn: TurnDraft) -> list[Part]:
+    """Return the parts of a turn; a cache hint inside one becomes a part that follows it."""
+    text = [] if turn.content is None else [{"type": "text", "text": turn.content}]
+    return [item for part in turn.parts or text for item in (part, _cache_hint(part)) if item]
+
+
+def _cache_hint(part: Part) -> Part | None:
+    extras = part.get("extras")
+    hint = extras.get("cache_control") if isinstance(extras, Mapping) else None
+    return None if hint is None else {"type": "cache", "value": hint}
 
 
 def _kwargs(turn: TurnDraft) -> dict[str, Any]:

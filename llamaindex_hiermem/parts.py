@@ -6,7 +6,6 @@ Blocks are told apart by `block_type`, parts by `type`; one table for each direc
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,11 @@ from hiermem_core import ToolCall, from_plain, to_plain
 from llamaindex_hiermem.blocks import Fields, MessageEncoder, base64_text, build_block
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
     from llama_index.core.bridge.pydantic import BaseModel
 
-Part = Mapping[str, Any]
+    from hiermem_core import Part
 
 _AUDIO_FORMATS = {"mpeg": "mp3", "mp4": "m4a", "wave": "wav", "x-wav": "wav", "x-flac": "flac"}
 
@@ -200,7 +201,8 @@ def _source_fields(part: Part) -> Fields:
 
 
 def _cache_fields(part: Part) -> Fields:
-    return {"block_type": "cache", "cache_control": from_plain(part["value"])}
+    hint = part["value"]
+    return {"block_type": "cache", "cache_control": from_plain(hint.get("cachePoint", hint))}
 
 
 _FIELDS_OF: Mapping[str, Callable[[Part], Fields | None]] = {

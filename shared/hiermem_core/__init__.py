@@ -28,8 +28,9 @@ if TYPE_CHECKING:
         TurnConflictError,
         VersionConflictError,
     )
-    from hiermem_core.hiermem import HierMem, Tenant, Thread
+    from hiermem_core.hiermem import HierMem
     from hiermem_core.models.context import Context, ContextWarning, Receipt, Section
+    from hiermem_core.models.notes import Fact, ThreadState
     from hiermem_core.models.plain import PlainEncoder, dump_json, from_plain, load_json, to_plain
     from hiermem_core.models.threads import (
         ModelInfo,
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     )
     from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter
     from hiermem_core.settings import HierMemSettings
+    from hiermem_core.tenant import Tenant
+    from hiermem_core.thread import Thread
     from hiermem_core.tokens.counters import ApproximateCounter, FunctionCounter
     from hiermem_core.tokens.tiktoken_counter import TiktokenCounter
 
@@ -72,6 +75,7 @@ __all__ = [
     "ConflictError",
     "Context",
     "ContextWarning",
+    "Fact",
     "FunctionCounter",
     "HierMem",
     "HierMemError",
@@ -99,6 +103,7 @@ __all__ = [
     "ThreadMemory",
     "ThreadNotFoundError",
     "ThreadOptions",
+    "ThreadState",
     "TiktokenCounter",
     "TokenCounter",
     "ToolCall",
@@ -131,6 +136,7 @@ _HOMES = {
     "ConflictError": "errors",
     "Context": "models.context",
     "ContextWarning": "models.context",
+    "Fact": "models.notes",
     "FunctionCounter": "tokens.counters",
     "HierMem": "hiermem",
     "HierMemError": "errors",
@@ -151,13 +157,14 @@ _HOMES = {
     "Receipt": "models.context",
     "Role": "models.turns",
     "Section": "models.context",
-    "Tenant": "hiermem",
-    "Thread": "hiermem",
+    "Tenant": "tenant",
+    "Thread": "thread",
     "ThreadInfo": "models.threads",
     "ThreadLoad": "models.threads",
     "ThreadMemory": "protocols",
     "ThreadNotFoundError": "errors",
     "ThreadOptions": "models.threads",
+    "ThreadState": "models.notes",
     "TiktokenCounter": "tokens.tiktoken_counter",
     "TokenCounter": "protocols",
     "ToolCall": "models.turns",

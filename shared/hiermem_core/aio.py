@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
-from hiermem_core.hiermem import HierMem, Tenant, Thread
+from hiermem_core.hiermem import HierMem
 from hiermem_core.pool import run_apart
+from hiermem_core.tenant import Tenant
+from hiermem_core.thread import Thread
 
 if TYPE_CHECKING:
     import os
@@ -52,6 +54,8 @@ class AsyncThread:
     delete_turns = in_thread(Thread.delete_turns)
     replace = in_thread(Thread.replace)
     prune = in_thread(Thread.prune)
+    state = in_thread(Thread.state)
+    reset = in_thread(Thread.reset)
     delete = in_thread(Thread.delete)
     context = in_thread(Thread.context)
 

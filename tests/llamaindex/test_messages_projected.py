@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from llama_index.core.bridge.pydantic import AnyUrl, BaseModel
 from llama_index.core.llms import ChatMessage, MessageRole
-from llama_index.core.llms.llm import ToolSelection
 
 from hiermem_core import Origin, ToolCall, TurnDraft
 from llamaindex_hiermem import blocks
 from llamaindex_hiermem.blocks import block_classes
 from llamaindex_hiermem.messages import message_to_turn, turn_to_message
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 ARGUMENTS = {"city": "Zürich"}
-
-
-class Function(BaseModel):
-    """What a provider's SDK returns for a function."""
-
-    name: str
-    arguments: str
-
-
-class FunctionCall(BaseModel):
-    """What a provider's SDK returns for a call."""
-
-    id: str
-    function: Function
 
 
 def text(words: str) -> dict[str, Any]:
@@ -143,6 +123,17 @@ PARTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]]]] = {
         {"type": "cache", "value": {"type": "ephemeral"}},
         [{"block_type": "cache", "cache_control": {"type": "ephemeral", "ttl": "5m"}}],
     ),
+    "cache of Bedrock": (
+        {"type": "cache", "value": {"cachePoint": {"type": "default", "ttl": "1h"}}},
+        [{"block_type": "cache", "cache_control": {"type": "default", "ttl": "1h"}}],
+    ),
+    "cache hint in a text": (
+        text("hi") | {"extras": {"cache_control": {"type": "ephemeral"}}},
+        [
+            {"block_type": "text", "text": "hi"},
+            {"block_type": "cache", "cache_control": {"type": "ephemeral", "ttl": "5m"}},
+        ],
+    ),
     "opaque": ({"type": "opaque", "value": {"x": 1}}, []),
     "server tool": ({"type": "server_tool_call", "value": {"name": "search"}}, []),
     "malformed": ({"type": "media"}, []),
@@ -181,18 +172,6 @@ def test_l49_a_role_becomes_the_nearest_role(role: Any, origin_role: str, expect
     assert message == ChatMessage(role=MessageRole(expected), content="x")
 
 
-@pytest.mark.parametrize(
-    ("role", "canonical"),
-    [("model", "assistant"), ("chatbot", "assistant"), ("function", "tool"), ("user", "user")],
-)
-def test_a_llamaindex_role_has_a_canonical_one(role: str, canonical: str) -> None:
-    draft = message_to_turn(ChatMessage(role=MessageRole(role), content="x"))
-
-    assert draft.role == canonical
-    assert draft.origin is not None
-    assert (draft.origin.framework, draft.origin.role) == ("llamaindex", role)
-
-
 @pytest.mark.parametrize("content", [None, "", "words"])
 def test_plain_content_becomes_one_text_block_or_none(content: str | None) -> None:
     message = turn_to_message(TurnDraft(role="user", content=content))
@@ -208,15 +187,6 @@ def test_l49_a_tool_result_names_its_call() -> None:
 
     assert message.role is MessageRole.TOOL
     assert message.additional_kwargs == {"tool_call_id": "c1", "name": "weather"}
-
-
-def test_l49_a_llamaindex_tool_result_keeps_call_id_and_name() -> None:
-    kwargs = {"tool_call_id": "c1", "name": "weather"}
-    message = ChatMessage(role="tool", content="22", additional_kwargs=kwargs)
-
-    draft = message_to_turn(message, turn_id="t1")
-
-    assert (draft.role, draft.tool_call_id, draft.name, draft.id) == ("tool", "c1", "weather", "t1")
 
 
 def test_l49_calls_stand_where_their_parts_stood_and_the_rest_at_the_end() -> None:
@@ -247,6 +217,29 @@ def test_l49_calls_stand_where_their_parts_stood_and_the_rest_at_the_end() -> No
     assert message.additional_kwargs == {}
 
 
+def test_l49_typed_values_in_arguments_and_extras_are_restored() -> None:
+    data = {"$hiermem": "bytes", "value": "eHl6"}
+    thought = {"type": "reasoning", "text": "hm", "extras": {"state": data}}
+    call = ToolCall("c1", "send", {"data": data})
+
+    message: Any = turn_to_message(TurnDraft(role="assistant", parts=[thought], tool_calls=[call]))
+
+    wanted = only_known(
+        {
+            "block_type": "thinking",
+            "content": "hm",
+            "additional_information": {"state": b"xyz"},
+        },
+        {
+            "block_type": "tool_call",
+            "tool_call_id": "c1",
+            "tool_name": "send",
+            "tool_kwargs": {"data": b"xyz"},
+        },
+    )
+    assert facts(message.blocks) == wanted
+
+
 def test_l49_calls_take_the_legacy_form_on_a_core_without_call_blocks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -262,69 +255,3 @@ def test_l49_calls_take_the_legacy_form_on_a_core_without_call_blocks(
         {"name": "weather", "arguments": "not json"},
     ]
     assert list(message_to_turn(message).tool_calls) == calls
-
-
-CALLS: dict[str, Callable[[], Any]] = {
-    "an OpenAI mapping": lambda: {
-        "id": "c1",
-        "type": "function",
-        "function": {"name": "weather", "arguments": '{"city": "Zürich"}'},
-    },
-    "an OpenAI object": lambda: FunctionCall(
-        id="c1", function=Function(name="weather", arguments='{"city": "Zürich"}')
-    ),
-    "an OpenAI response item": lambda: {
-        "id": "fc_9",
-        "call_id": "c1",
-        "name": "weather",
-        "arguments": '{"city": "Zürich"}',
-    },
-    "a ToolSelection": lambda: ToolSelection(
-        tool_id="c1", tool_name="weather", tool_kwargs=ARGUMENTS
-    ),
-    "an Anthropic mapping": lambda: {"id": "c1", "name": "weather", "input": ARGUMENTS},
-    "an Ollama mapping": lambda: {
-        "id": "c1",
-        "function": {"name": "weather", "arguments": ARGUMENTS},
-    },
-    "any object": lambda: SimpleNamespace(id="c1", name="weather", args=ARGUMENTS),
-}
-
-
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_l35_legacy_calls_are_neutral_calls_with_ids(call: Callable[[], Any]) -> None:
-    message = ChatMessage(role="assistant", content="", additional_kwargs={"tool_calls": [call()]})
-
-    draft = message_to_turn(message)
-
-    assert draft.tool_calls == (ToolCall("c1", "weather", ARGUMENTS),)
-    assert draft.parts == ()
-
-
-def test_l35_llamaindex_gets_its_original_legacy_message() -> None:
-    kwargs = {"tool_calls": [CALLS["an OpenAI mapping"]()], "refusal": None}
-    message = ChatMessage(role="assistant", content="", additional_kwargs=kwargs)
-
-    draft = message_to_turn(message)
-
-    assert turn_to_message(draft) == message
-    assert draft.replaced == ()
-
-
-@pytest.mark.parametrize("legacy", [None, "text", {}, [None, "text", {"id": "c1"}, BytesIO()]])
-def test_l35_what_names_no_tool_is_no_call(legacy: Any) -> None:
-    message = ChatMessage(role="assistant", content="", additional_kwargs={"tool_calls": legacy})
-
-    assert message_to_turn(message).tool_calls == ()
-
-
-@pytest.mark.parametrize("kind", [kind for kind in block_classes() if kind == "tool_call"])
-def test_l35_a_call_in_both_forms_is_one_call(kind: str) -> None:
-    call = block_classes()[kind](tool_call_id="c1", tool_name="weather", tool_kwargs=ARGUMENTS)
-    kwargs = {"tool_calls": [CALLS["an OpenAI mapping"]()]}
-    message = ChatMessage(role="assistant", blocks=[call], additional_kwargs=kwargs)
-
-    draft = message_to_turn(message)
-
-    assert draft.tool_calls == (ToolCall("c1", "weather", ARGUMENTS),)
-    assert draft.parts == ({"type": "tool_call", "id": "c1", "index": 0},)

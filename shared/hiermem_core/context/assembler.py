@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.context.fitting import Mandatory, Material, OverBudget, fit
-from hiermem_core.errors import InvalidInputError, ThreadNotFoundError
+from hiermem_core.errors import BudgetExceededError, InvalidInputError, ThreadNotFoundError
 from hiermem_core.models.context import Context, ContextWarning, warning_of
 from hiermem_core.models.events import Event, TurnsTrimmed
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad
 from hiermem_core.models.turns import Turn, is_blank, is_standing
 from hiermem_core.threads import reading
-from hiermem_core.threads.counting import tokens_of
+from hiermem_core.threads.counting import tokens_of, turns_warning
 from hiermem_core.threads.drafts import TurnLike, as_drafts, cleaned
 from hiermem_core.threads.placing import counted
 from hiermem_core.tokens.counters import ApproximateCounter, GuardedCounter
@@ -81,12 +81,13 @@ class ContextAssembler:
         budget, reserve = budget_of(model, budget_tokens, output_reserve)
         guard = GuardedCounter(self._counter)
         given = self._current_turns(current, guard)
-        standing, last_seq = self._standing(tenant_id, thread_id, given)
+        stored, last_seq = self._standing(tenant_id, thread_id, given)
+        standing = [*stored, *(turn for turn in given if is_standing(turn))]
         mandatory = Mandatory(
             prefix_tokens=prefix_tokens,
             system=tuple(_system_turns(system)),
             tools=tuple(tools),
-            standing=(*standing, *(turn for turn in given if is_standing(turn))),
+            standing=tuple(turn for turn in standing if not is_blank(turn)),
         )
         current_turns = _numbered([turn for turn in given if not is_standing(turn)], last_seq)
         left = budget - sum(part.tokens for part in mandatory.sections(guard))
@@ -99,13 +100,26 @@ class ContextAssembler:
                 model=model or ModelInfo("", budget),
                 profile=profile or Profile(),
             )
-        material = Material(mandatory, load, current_turns, budget, reserve, on_over_budget)
+        material = Material(
+            mandatory,
+            load,
+            current_turns,
+            budget,
+            reserve,
+            on_over_budget,
+            tuple(_blank_warnings(standing, guard)),
+        )
         context = self._fit(material, guard)
         self._tell_trimmed(tenant_id, thread_id, context)
         return context
 
     def _fit(self, material: Material, guard: GuardedCounter) -> Context:
-        context = None if guard.failures else fit(material, guard)
+        context = None
+        try:
+            context = None if guard.failures else fit(material, guard)
+        except BudgetExceededError:
+            if not guard.failures:
+                raise
         if context is not None and not guard.failures:
             return context
         facts = {"counter": guard.id}
@@ -161,6 +175,12 @@ def budget_of(
 
 def _system_turns(system: str) -> list[Turn]:
     return [Turn(role="system", content=TextCleaner().text(system))] if system else []
+
+
+def _blank_warnings(turns: Sequence[Turn], counter: TokenCounter) -> Iterator[ContextWarning]:
+    blanks = [turn for turn in turns if is_blank(turn)]
+    if blanks:
+        yield turns_warning("blank_turns_dropped", blanks, counter)
 
 
 def _numbered(turns: Sequence[Turn], last_seq: int) -> tuple[Turn, ...]:

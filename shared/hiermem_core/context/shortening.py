@@ -38,6 +38,11 @@ class Shortened:
     cut: tuple[Turn, ...]
     dropped: tuple[Turn, ...]
 
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether nothing had to go."""
+        return not self.cut and not self.dropped
+
 
 def marker(characters: int) -> str:
     """Return what stands where text was cut."""

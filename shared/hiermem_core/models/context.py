@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 WarningCode = Literal[
     "turns_trimmed",
     "turns_not_covered",
+    "notes_trimmed",
     "over_budget",
     "tool_result_truncated",
     "orphan_results_dropped",
@@ -67,8 +68,8 @@ class Receipt:
         reserve: Tokens kept free for the answer; already taken off the budget.
         counter: Id of the counter all figures are by.
         exact: The counter counts with the model's own vocabulary, not by estimate.
-        sections: `prefix`, `system`, `tools`, `pinned`, `window`, `current`, `framing`; they sum
-            to `total`.
+        sections: `prefix`, `system`, `tools`, `pinned`, `notes`, `window`, `current`, `framing`;
+            they sum to `total`.
     """
 
     budget: int
@@ -94,6 +95,7 @@ class Context:
     Attributes:
         messages: The turns to send, in order: system prompt, pinned turns, window.
         warnings: What was left out or is weaker than asked for.
+        notes: What is remembered about the thread, as it stands in the messages; `""` for nothing.
     """
 
     messages: tuple[Turn, ...]

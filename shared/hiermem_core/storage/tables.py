@@ -84,3 +84,19 @@ calls = Table(
     sqlite_with_rowid=False,
 )
 """Where each tool call stands, so that a late result finds it without reading the thread."""
+
+notes = Table(
+    "notes",
+    schema,
+    Column(
+        "thread",
+        ForeignKey("threads.number", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("summary", Text, nullable=False),
+    Column("facts", Text, nullable=False),
+    Column("turn_count", Integer, nullable=False),
+    Column("epoch", Integer, nullable=False),
+)
+"""What is remembered about a thread; `turn_count` and `epoch` are the mark it was made from."""

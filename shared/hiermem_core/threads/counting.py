@@ -60,12 +60,16 @@ def unit_warnings(units: Iterable[Unit], counter: TokenCounter) -> Iterator[Cont
     orphans = [turn for unit in units for turn in unit.orphans]
     blanks = [turn for unit in units for turn in unit.blanks]
     pending = sum(unit.pending for unit in units)
-    unreadable = [turn for unit in units for turn in unit.turns if turn.unreadable is not None]
     if orphans:
         yield turns_warning("orphan_results_dropped", orphans, counter)
     if blanks:
         yield turns_warning("blank_turns_dropped", blanks, counter)
     if pending:
         yield ContextWarning("pending_calls_dropped", detail={"calls": pending})
+
+
+def unreadable_warnings(turns: Iterable[Turn], counter: TokenCounter) -> Iterator[ContextWarning]:
+    """Say which of the turns that are shown are placeholders."""
+    unreadable = [turn for turn in turns if turn.unreadable is not None]
     if unreadable:
         yield turns_warning("turn_unreadable", unreadable, counter)

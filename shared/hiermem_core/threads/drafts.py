@@ -190,10 +190,25 @@ def _text(name: str, value: Any, cleaner: TextCleaner) -> str | None:
     return cleaner.optional(value)
 
 
-def _part(part: Part, cleaner: TextCleaner) -> Part:
+def checked_part(part: Any) -> Part:
+    """Return a part whose facts that are read here have their types.
+
+    Raises:
+        InvalidInputError: They have not.
+    """
     if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
         raise InvalidInputError("parts", "a part must be a mapping with a type")
-    copy: Part = cleaner.json(_plain("parts", part))
+    if not isinstance(part.get("text", ""), str):
+        raise InvalidInputError("parts", "the text of a part must be text")
+    if part["type"] == "media" and not isinstance(part.get("kind"), str):
+        raise InvalidInputError("parts", "a media part must have a kind")
+    if not isinstance(part.get("tokens") or 0, int):
+        raise InvalidInputError("parts", "the tokens of a part must be a whole number")
+    return part
+
+
+def _part(part: Part, cleaner: TextCleaner) -> Part:
+    copy: Part = cleaner.json(_plain("parts", checked_part(part)))
     return copy
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.models.plain import dump_json, load_json
 from hiermem_core.models.turns import ROLES, Origin, ToolCall, Turn, is_standing, source_of_role
+from hiermem_core.threads.drafts import checked_part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +72,7 @@ def _turn_of(row: Row[Any]) -> Turn:
         role=row.role,
         content=row.content,
         origin=_origin(body.get("origin"), row.dump),
-        token_counts=load_json(row.tokens),
+        token_counts=_counts(load_json(row.tokens)),
         created_at=from_milliseconds(row.created_at),
         **_fields(body, row.role),
     )
@@ -110,7 +111,7 @@ def _fields(body: Mapping[str, Any], role: Any) -> dict[str, Any]:
     if not body:
         return {"source": source_of_role(role)}
     return {
-        "parts": tuple(body.get("parts", ())),
+        "parts": tuple(checked_part(part) for part in body.get("parts", ())),
         "tool_calls": tuple(ToolCall(*call) for call in body.get("tool_calls", ())),
         "tool_call_id": body.get("tool_call_id"),
         "name": body.get("name"),
@@ -119,6 +120,12 @@ def _fields(body: Mapping[str, Any], role: Any) -> dict[str, Any]:
         "pinned": body.get("pinned", False),
         "source": body.get("source") or source_of_role(role),
     }
+
+
+def _counts(value: Any) -> dict[str, int]:
+    if not all(type(tokens) is int for tokens in value.values()):
+        raise TypeError("tokens")
+    return dict(value)
 
 
 def _origin(origin: list[str] | None, dump: str | None) -> Origin | None:

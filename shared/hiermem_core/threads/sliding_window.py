@@ -6,9 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from hiermem_core.errors import InvalidInputError
+from hiermem_core.models.context import ContextWarning
 from hiermem_core.models.threads import ThreadLoad
 from hiermem_core.threads import reading
-from hiermem_core.threads.counting import count_warning, tokens_of, unit_warnings
+from hiermem_core.threads.counting import (
+    count_warning,
+    tokens_of,
+    unit_warnings,
+    unreadable_warnings,
+)
 from hiermem_core.threads.exchanges import Unit, units_newest_first
 from hiermem_core.threads.rows import turn_of
 from hiermem_core.threads.tally import Count, Tally
@@ -17,7 +23,7 @@ from hiermem_core.tokens.counters import GuardedCounter
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hiermem_core.models.context import ContextWarning, WarningCode
+    from hiermem_core.models.context import WarningCode
     from hiermem_core.models.threads import ModelInfo, Profile
     from hiermem_core.models.turns import Turn
     from hiermem_core.protocols import TokenCounter
@@ -129,9 +135,16 @@ def take_window(
     return Window(tuple(taken[::-1]), "start")
 
 
-def warnings_of(window: Window, tally: Tally, counter: TokenCounter) -> list[ContextWarning]:
+def warnings_of(window: Window, tally: Tally, counter: GuardedCounter) -> list[ContextWarning]:
     """Say what of a thread is not in its window, and what is not whole in it."""
-    warnings = [*_left_out(window, tally, counter), *unit_warnings(window.units, counter)]
+    shown = [turn for unit in window.units for turn in unit.turns]
+    warnings = [
+        *_left_out(window, tally, counter),
+        *unit_warnings(window.units, counter),
+        *unreadable_warnings(shown, counter),
+    ]
+    if counter.failures:
+        warnings.append(ContextWarning("counter_failed", detail={"counter": counter.id}))
     if tally.leading.turns:
         warnings.append(count_warning("leading_turns_dropped", tally.leading, counter, {}))
     return warnings

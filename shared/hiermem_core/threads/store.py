@@ -20,7 +20,13 @@ from hiermem_core.storage import tables
 from hiermem_core.threads import reading
 from hiermem_core.threads.counting import stored_counts
 from hiermem_core.threads.drafts import TurnLike, as_draft, cleaned
-from hiermem_core.threads.placing import counted, edited, placed_after, shared_prefix
+from hiermem_core.threads.placing import (
+    counted,
+    edited,
+    new_among,
+    placed_after,
+    shared_prefix,
+)
 from hiermem_core.threads.rows import row_of, to_milliseconds
 from hiermem_core.threads.tally import Tally
 
@@ -87,7 +93,7 @@ class ThreadStore:
             if removing:
                 head = self._archive_by_id(connection, head, removing)
             placed = self._place(connection, head, ready)
-            fresh = [turn for turn in placed if turn.seq > head.last_seq]
+            fresh = new_among(placed, last_seq=head.last_seq)
             if fresh and expected_seq not in (None, head.last_seq):
                 raise VersionConflictError(expected=expected_seq or 0, actual=head.last_seq)
             self._write(connection, head, fresh)
@@ -111,12 +117,13 @@ class ThreadStore:
             self._archive(connection, head, old)
             kept = replace(head, tally=Tally().add(stored[:same]))
             placed = self._place(connection, kept, new) if new else []
-            if old or placed:
-                self._write(connection, kept, placed)
-        if old or placed:
-            self._tell(events.ThreadReplaced(tenant_id, thread_id, len(old), len(placed)))
+            fresh = new_among(placed, last_seq=head.last_seq)
+            if old or fresh:
+                self._write(connection, kept, fresh)
+        if old or fresh:
+            self._tell(events.ThreadReplaced(tenant_id, thread_id, len(old), len(fresh)))
             self._announce(tenant_id, thread_id, [], replaced)
-        return TurnList(stored[:same] + placed)
+        return TurnList(stored[:same] + fresh)
 
     def edit_turn(
         self, tenant_id: str, thread_id: str, turn_id: str, content: str, *, user_id: str | None

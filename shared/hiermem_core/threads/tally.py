@@ -39,8 +39,9 @@ class Count:
     def add(self, turn: Turn) -> None:
         """Count one turn more."""
         self.roles[turn.role] += 1
-        self.counted.update(turn.token_counts.keys())
-        self.tokens.update(turn.token_counts)
+        for counter_id, tokens in turn.token_counts.items():
+            self.counted[counter_id] += 1
+            self.tokens[counter_id] += tokens
 
     def minus(self, other: Count) -> Count:
         """Return the difference."""

@@ -15,7 +15,7 @@ from hiermem_core.models.context import warning_of
 from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad, ThreadOptions
 from hiermem_core.models.turns import ToolCall, TurnDraft
 from hiermem_core.testing.contracts.probes import database_bytes
-from hiermem_core.testing.contracts.threads import asked_and_answered
+from hiermem_core.testing.contracts.samples import asked_and_answered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

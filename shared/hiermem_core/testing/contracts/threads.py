@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
@@ -21,74 +21,20 @@ from hiermem_core.models.context import warning_of
 from hiermem_core.models.turns import Origin, ToolCall, Turn, TurnDraft, source_of_role
 from hiermem_core.testing.clocks import FakeClock
 from hiermem_core.testing.contracts.probes import database_bytes, spoil_turn
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from hiermem_core.hiermem import HierMem, Thread
-
-CONSTRUCTOR = {
-    "lc": 1,
-    "type": "constructor",
-    "id": ["langchain_core", "messages", "HumanMessage"],
-    "kwargs": {"content": "hi", "secret": {"lc": 1, "type": "secret", "id": ["OPENAI_API_KEY"]}},
-}
-"""What one framework writes for an object it would revive."""
-
-TAGGED = {"$hiermem": "bytes", "value": "aGk="}
-"""What this library's own typed encoding looks like."""
-
-WRITTEN = datetime(2025, 3, 4, 5, 6, 7, 891000, UTC)
-
-RICH_TURNS = (
-    TurnDraft(role="assistant", content=None, tool_calls=[ToolCall("c1", "find", {"q": "größe"})]),
-    TurnDraft(role="assistant", content="", tool_calls=[ToolCall("c2", "find", "{broken", "cut")]),
-    TurnDraft(role="assistant", tool_calls=[ToolCall(None, "a", {}), ToolCall("c4", "b", {"n": 0})]),
-    TurnDraft(role="tool", content="42", tool_call_id="c1", name="find", source="human"),
-    TurnDraft(
-        role="user",
-        content="look",
-        parts=[
-            {"type": "text", "text": "look"},
-            {"type": "media", "kind": "image", "base64": "AAAA", "mime_type": "image/png"},
-            {"type": "media", "kind": "audio", "uri": "https://example.org/a.mp3"},
-        ],
-    ),
-    TurnDraft(
-        role="assistant",
-        content="so",
-        parts=[
-            {"type": "reasoning", "text": "think", "extras": {"signature": "x=="}},
-            {"type": "opaque", "value": {"type": "new_block", "deep": [None, 1, 1.0, True, ""]}},
-            {"type": "text", "text": "so"},
-        ],
-        origin=Origin("langchain", "AIMessage", '{"content": "so", "n": 1.0}'),
-    ),
-    TurnDraft(role="developer", content="be brief", pinned=True, name="boss"),
-    TurnDraft(
-        role="user",
-        content=" 你好 👩‍👩‍👧 é ",
-        metadata={"z": 1, "a": [None, {}, [], "", False, 1.5]},
-        id="mine",
-        user_id="u1",
-        created_at=WRITTEN,
-    ),
+from hiermem_core.testing.contracts.samples import (
+    CONSTRUCTOR,
+    ODD_PARTS,
+    RICH_TURNS,
+    TAGGED,
+    UNDECODABLE,
+    asked_and_answered,
+    said,
 )
 
-UNDECODABLE: dict[str, dict[str, object]] = {
-    "no JSON": {"body": "{broken"},
-    "not an object": {"body": '"text"'},
-    "a list in place of an object": {"body": "[]"},
-    "calls of a wrong type": {"body": '{"tool_calls": 3}'},
-    "a call without a name": {"body": '{"tool_calls": [["c1"]]}'},
-    "parts that are no objects": {"body": '{"parts": [1]}'},
-    "a part without a type": {"body": '{"parts": [{"text": "x"}]}'},
-    "unknown role": {"role": "narrator"},
-    "bytes in place of text": {"content": b"\xff\xfe"},
-    "counts that are no JSON": {"tokens": "seven"},
-    "counts of a wrong type": {"tokens": "[7]"},
-    "a time of a wrong type": {"created_at": "yesterday"},
-}
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hiermem_core.hiermem import HierMem, Thread
 
 
 class ThreadStoreContract:
@@ -143,6 +89,15 @@ class ThreadStoreContract:
         thread.append([two, three, three])
 
         assert [turn.content for turn in thread.turns()] == ["a", "b", "c"]
+
+    def test_b2_an_id_twice_in_a_replace_leaves_one_copy(self, thread: Thread) -> None:
+        one, two = (TurnDraft(role="user", content=c, id=c) for c in "ab")
+        thread.append([one])
+
+        returned = thread.replace([one, two, one, two])
+
+        assert returned == thread.turns()
+        assert [turn.content for turn in thread.turns()] == ["a", "b"]
 
     def test_an_id_that_stands_for_other_content_conflicts_and_stores_nothing(
         self, thread: Thread
@@ -360,23 +315,18 @@ class ThreadStoreContract:
         with pytest.raises(ThreadNotFoundError):
             thread.turns()
 
+    @pytest.mark.parametrize("part", ODD_PARTS, ids=str)
+    def test_a_part_of_an_odd_shape_is_refused_or_stored_and_shown(
+        self, thread: Thread, part: dict[str, Any]
+    ) -> None:
+        draft = TurnDraft(role="user", content="look", parts=[part])
+        try:
+            (stored,) = thread.append([draft])
+        except InvalidInputError:
+            return
 
-def said(texts: Iterable[str]) -> list[TurnDraft]:
-    """Return a user turn of each text."""
-    return [TurnDraft(role="user", content=text) for text in texts]
-
-
-def asked_and_answered(texts: Iterable[str]) -> list[TurnDraft]:
-    """Return an exchange of each text: a question and its answer."""
-    pairs = ((f"{text}?", f"{text}!") for text in texts)
-    return [
-        turn
-        for asked, answer in pairs
-        for turn in (
-            TurnDraft(role="user", content=asked),
-            TurnDraft(role="assistant", content=answer),
-        )
-    ]
+        assert thread.turns() == [stored]
+        assert [turn.parts for turn in thread.context(budget_tokens=9_999).messages] == [(part,)]
 
 
 def assert_batches_are_whole(turns: Sequence[Turn], *, batches: int, size: int) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
+from hiermem_core.models.threads import Profile, ThreadOptions
 from hiermem_core.models.turns import ToolCall, TurnDraft
 
 if TYPE_CHECKING:
@@ -151,8 +152,10 @@ def requests(draw: st.DrawFn) -> Request:
     """Give a transcript that is not empty, a budget, and arguments of a context."""
     turns = draw(transcripts().filter(bool))
     tools = [{"name": "find", "description": draw(texts(1))}] if draw(st.booleans()) else []
+    cap = draw(st.none() | st.integers(0, 4))
     arguments = {
         "current": draw(currents()),
+        "profile": Profile(working_memory=ThreadOptions(window_exchanges=cap)),
         "system": draw(st.just("") | texts(2)),
         "tools": tools,
         "on_over_budget": draw(st.sampled_from(("truncate", "truncate", "raise"))),

@@ -1,0 +1,70 @@
+"""The application: its commands, and the help that documents them."""
+
+from typing import Annotated
+
+import typer
+
+from hiermem_core.cli.contexts import context
+from hiermem_core.cli.demo import demo
+from hiermem_core.cli.imports import import_file
+from hiermem_core.cli.locations import init, stats
+from hiermem_core.cli.threads import show, threads
+from hiermem_core.cli.tokens import tokens
+from hiermem_core.version import __version__
+
+EPILOG = """\b
+Exit codes:
+    0  success
+    1  partial or failed: records that could not be imported, a budget exceeded,
+       a thread not found, a storage failure
+    2  wrong use: a missing source, an unknown option, no tenant, bad settings
+    3  nothing to import
+  130  interrupted
+
+\b
+Settings: every option of the library is also a HIERMEM_* variable, such as
+HIERMEM_LOCATION and HIERMEM_TENANT. An option given on the line wins.
+"""
+
+app = typer.Typer(
+    name="hiermem",
+    help="One memory for LangChain and LlamaIndex: threads on disk, fitted into a token budget.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hiermem-core {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def hiermem(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=lambda wanted: _show_version(wanted=wanted),
+            is_eager=True,
+            help="Say the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    """Take the options that belong to no command."""
+    del version
+
+
+app.command()(init)
+app.command("import")(import_file)
+app.command()(threads)
+app.command()(show)
+app.command()(context)
+app.command()(stats)
+app.add_typer(tokens, name="tokens")
+app.command()(demo)

@@ -1,0 +1,40 @@
+"""Notes: what is remembered about a thread, with the turns they cover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One statement learnt from a thread.
+
+    Attributes:
+        confirmed_seq: The seq at which it was last said.
+        seqs: Every turn it came from.
+    """
+
+    text: str
+    confirmed_seq: int = 0
+    seqs: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadState:
+    """The notes of a thread.
+
+    Attributes:
+        turn_count: The seq of the newest turn they cover; the mark.
+    """
+
+    summary: str = ""
+    facts: tuple[Fact, ...] = ()
+    turn_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What must be unchanged for new notes to be committed."""
+
+    turn_count: int = 0
+    epoch: int = 0

@@ -1,0 +1,206 @@
+"""The handle of one thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hiermem_core.errors import InvalidInputError
+from hiermem_core.models.threads import TurnList
+from hiermem_core.threads import reading
+from hiermem_core.threads.pruning import prune
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import timedelta
+    from typing import Any
+
+    from hiermem_core.context.assembler import Current
+    from hiermem_core.context.fitting import OverBudget
+    from hiermem_core.models.context import Context
+    from hiermem_core.models.notes import ThreadState
+    from hiermem_core.models.threads import ModelInfo, Profile, PruneReport, ThreadInfo
+    from hiermem_core.models.turns import Status, Turn
+    from hiermem_core.services import Services
+    from hiermem_core.tenant import Tenant
+    from hiermem_core.threads.drafts import TurnLike
+
+
+class Thread:
+    """One conversation of one tenant."""
+
+    def __init__(self, tenant: Tenant, services: Services, thread_id: str) -> None:
+        self.tenant = tenant
+        self.id = thread_id
+        self._services = services
+        self._key = (tenant.name, thread_id)
+
+    def append(
+        self,
+        turns: Sequence[TurnLike],
+        *,
+        expected_seq: int | None = None,
+        removing: Sequence[str] = (),
+    ) -> TurnList:
+        """Store turns at the end, as one contiguous batch, and return them as stored.
+
+        Repeating an append is harmless where turns have ids. An empty batch does nothing.
+
+        Args:
+            turns: `TurnDraft` values or `{"role": ..., "content": ...}` mappings.
+            expected_seq: Store only if this is the newest seq.
+            removing: Ids of active turns that are archived in the same transaction.
+
+        Raises:
+            InvalidInputError: A turn cannot be stored. Nothing was stored.
+            NotFoundError: A turn to remove is not there. Nothing was stored.
+            TurnConflictError: An id is stored with other content. Nothing was stored.
+            VersionConflictError: `expected_seq` is not the newest seq. Nothing was stored.
+        """
+        return self._services.store.append(
+            *self._key, turns, expected_seq=expected_seq, removing=removing
+        )
+
+    def turns(
+        self,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        last: int | None = None,
+        status: Status = "active",
+    ) -> TurnList:
+        """Return turns in ascending seq; with `last`, the newest that many.
+
+        Raises:
+            ThreadNotFoundError: The tenant has no such thread.
+        """
+        if last is not None:
+            check_page(last, 0)
+        with self._services.database.read() as connection:
+            head = reading.require_head(connection, *self._key)
+            return reading.turns_between(
+                connection,
+                head.number,
+                after=after,
+                before=before,
+                last=last,
+                archived=status == "archived",
+            )
+
+    def info(self) -> ThreadInfo:
+        """Return counts and times of the thread, without reading its turns.
+
+        Raises:
+            ThreadNotFoundError: The tenant has no such thread.
+        """
+        with self._services.database.read() as connection:
+            return reading.require_head(connection, *self._key).info()
+
+    def edit_turn(self, turn_id: str, content: str, *, user_id: str | None = None) -> Turn:
+        """Replace a turn's content; id, seq and tool calls stay, the revision grows.
+
+        Raises:
+            NotFoundError: There is no such thread or active turn.
+        """
+        return self._services.store.edit_turn(*self._key, turn_id, content, user_id=user_id)
+
+    def delete_turns(self, turn_ids: Iterable[str]) -> dict[str, bool]:
+        """Delete active turns; say for each id whether there was one."""
+        return self._services.store.delete_turns(*self._key, turn_ids)
+
+    def replace(self, turns: Sequence[TurnLike] | None) -> TurnList:
+        """Give the thread new turns in one transaction; the old ones are archived.
+
+        `None` changes nothing; an empty list empties the thread. Turns that stand at the same
+        place already are left as they are.
+        """
+        if turns is None:
+            return TurnList()
+        return self._services.store.replace(*self._key, turns)
+
+    def state(self) -> ThreadState:
+        """Return the notes of the thread; empty where none were ever written.
+
+        Raises:
+            ThreadNotFoundError: The tenant has no such thread.
+        """
+        return self._services.notes.read(*self._key)[0]
+
+    def reset(self) -> None:
+        """Clear the notes and mark every turn so far as seen; the turns stay.
+
+        Raises:
+            ThreadNotFoundError: The tenant has no such thread.
+        """
+        self._services.notes.reset(*self._key)
+
+    def prune(
+        self,
+        *,
+        max_turns: int | None = None,
+        max_age: timedelta | None = None,
+        max_bytes: int | None = None,
+        dry_run: bool = False,
+    ) -> PruneReport:
+        """Delete the oldest whole exchanges until the thread is within every limit given.
+
+        The newest exchange and standing turns stay.
+        """
+        return prune(
+            self._services.store,
+            self._key,
+            self.turns(),
+            max_turns=max_turns,
+            oldest=None if max_age is None else self._services.clock.now() - max_age,
+            max_bytes=max_bytes,
+            dry_run=dry_run,
+        )
+
+    def delete(self) -> bool:
+        """Delete the thread with all its turns; say whether there was one."""
+        return self._services.store.delete_thread(*self._key)
+
+    def context(
+        self,
+        *,
+        current: Current = None,
+        budget_tokens: int | None = None,
+        model: ModelInfo | None = None,
+        system: str = "",
+        tools: Sequence[Mapping[str, Any]] = (),
+        prefix_tokens: int = 0,
+        profile: Profile | None = None,
+        output_reserve: int | None = None,
+        on_over_budget: OverBudget = "truncate",
+    ) -> Context:
+        """Return what a model call gets of this thread, in at most the budget.
+
+        Never writes; calls no model. See `ContextAssembler.build` for the arguments.
+
+        Raises:
+            ThreadNotFoundError: No such thread, and no `current`.
+            BudgetExceededError: What must be kept does not fit.
+        """
+        return self._services.assembler.build(
+            tenant_id=self.tenant.name,
+            thread_id=self.id,
+            current=current,
+            budget_tokens=budget_tokens,
+            model=model,
+            system=system,
+            tools=tools,
+            prefix_tokens=prefix_tokens,
+            profile=profile,
+            output_reserve=output_reserve,
+            on_over_budget=on_over_budget,
+        )
+
+    def __repr__(self) -> str:
+        """Name thread and tenant."""
+        return f"Thread({self.id!r}, {self.tenant!r})"
+
+
+def check_page(limit: int, offset: int) -> None:
+    """Raise `InvalidInputError` where a page is negative."""
+    for name, figure in (("limit", limit), ("offset", offset)):
+        if figure < 0:
+            raise InvalidInputError(name, "must be at least 0")

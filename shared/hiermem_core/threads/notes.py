@@ -1,0 +1,87 @@
+"""The notes of threads: kept beside the turns, committed only onto the mark they were made from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, insert, select
+
+from hiermem_core.models.notes import Fact, Mark, ThreadState
+from hiermem_core.models.plain import dump_json, load_json
+from hiermem_core.storage import tables
+from hiermem_core.threads import reading
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from hiermem_core.storage.database import Database
+    from hiermem_core.threads.reading import Head
+
+
+class NotesStore:
+    """Read and commit notes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def read(self, tenant_id: str, thread_id: str) -> tuple[ThreadState, Mark]:
+        """Return the notes of a thread and the mark to commit onto; empty where there are none.
+
+        Raises:
+            ThreadNotFoundError: The tenant has no such thread.
+        """
+        with self._database.read() as connection:
+            head = reading.require_head(connection, tenant_id, thread_id)
+            return stored_notes(connection, head.number)
+
+    def commit(self, tenant_id: str, thread_id: str, state: ThreadState, *, onto: Mark) -> bool:
+        """Store notes if the mark is still `onto`; say whether they were.
+
+        Raises:
+            ThreadNotFoundError: The tenant has no such thread.
+        """
+        with self._database.write() as connection:
+            head = reading.require_head(connection, tenant_id, thread_id)
+            _, mark = stored_notes(connection, head.number)
+            if mark == onto:
+                _write(connection, head, state, epoch=mark.epoch)
+            return mark == onto
+
+    def reset(self, tenant_id: str, thread_id: str) -> None:
+        """Clear the notes and mark every turn so far as seen; the turns stay.
+
+        Raises:
+            ThreadNotFoundError: The tenant has no such thread.
+        """
+        with self._database.write() as connection:
+            head = reading.require_head(connection, tenant_id, thread_id)
+            _, mark = stored_notes(connection, head.number)
+            seen = ThreadState(turn_count=head.last_seq)
+            _write(connection, head, seen, epoch=mark.epoch + 1)
+
+
+def stored_notes(connection: Connection, number: int) -> tuple[ThreadState, Mark]:
+    """Return the notes of a thread's row number, and their mark."""
+    query = select(tables.notes).where(tables.notes.c.thread == number)
+    row = connection.execute(query).first()
+    if row is None:
+        return ThreadState(), Mark()
+    facts = tuple(_fact(fact) for fact in load_json(row.facts))
+    return ThreadState(row.summary, facts, row.turn_count), Mark(row.turn_count, row.epoch)
+
+
+def _write(connection: Connection, head: Head, state: ThreadState, *, epoch: int) -> None:
+    connection.execute(delete(tables.notes).where(tables.notes.c.thread == head.number))
+    row = {
+        "thread": head.number,
+        "summary": state.summary,
+        "facts": dump_json([[f.text, f.confirmed_seq, list(f.seqs)] for f in state.facts]),
+        "turn_count": state.turn_count,
+        "epoch": epoch,
+    }
+    connection.execute(insert(tables.notes).values(row))
+
+
+def _fact(stored: list[Any]) -> Fact:
+    text, confirmed_seq, seqs = stored
+    return Fact(text, confirmed_seq, tuple(seqs))

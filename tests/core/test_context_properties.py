@@ -1,0 +1,34 @@
+"""Properties of contexts, with every counter."""
+
+from __future__ import annotations
+
+import pytest
+from core.counting import COUNTERS
+
+from hiermem_core import HierMem
+from hiermem_core.testing.contracts import ContextPropertiesContract
+
+
+def open_with(counter):
+    return HierMem.open(":memory:", counter=COUNTERS[counter]())
+
+
+class TestContextsByTiktoken(ContextPropertiesContract):
+    @pytest.fixture
+    def hiermem(self):
+        with open_with("tiktoken") as hiermem:
+            yield hiermem
+
+
+class TestContextsByEstimate(ContextPropertiesContract):
+    @pytest.fixture
+    def hiermem(self):
+        with open_with("approximate") as hiermem:
+            yield hiermem
+
+
+class TestContextsByFunction(ContextPropertiesContract):
+    @pytest.fixture
+    def hiermem(self):
+        with open_with("function") as hiermem:
+            yield hiermem
