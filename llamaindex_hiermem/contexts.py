@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from hiermem_core import Context, ContextWarning, Receipt, Section, Thread, ThreadNotFoundError
-from llamaindex_hiermem.window import choose_window
+from llamaindex_hiermem.messages import FRAMEWORK, projected_message, restored_message
+from llamaindex_hiermem.window import BufferWindow, Count, choose_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -13,6 +17,8 @@ if TYPE_CHECKING:
     from hiermem_core import Turn
 
 _PAGE = 64
+_CACHED_COUNTS = 4096
+_CACHED_CHARACTERS = 2000
 
 
 def core_context(thread: Thread, *, limit: int, initial: int) -> Context:
@@ -27,9 +33,7 @@ def core_context(thread: Thread, *, limit: int, initial: int) -> Context:
         return Context((), (), _receipt(limit, "", Section("prefix", initial)))
 
 
-def compat_context(
-    thread: Thread, *, limit: int, initial: int, count: Callable[[str], int]
-) -> Context:
+def compat_context(thread: Thread, *, limit: int, initial: int, count: Count) -> Context:
     """Return the window of `ChatMemoryBuffer`, by `count` of the joined text.
 
     Raises:
@@ -37,13 +41,73 @@ def compat_context(
     """
     if initial > limit:
         raise ValueError("Initial token count exceeds token limit")
-    window = choose_window(newest_first(thread), limit - initial, count)
+    window = _window(thread, limit - initial, count)
     ids = tuple(str(turn.id) for turn in window.turns)
     prefix, kept = Section("prefix", initial), Section("window", window.tokens, ids)
     receipt = _receipt(limit, "tokenizer_fn", prefix, kept)
     facts = {"needed": receipt.total, "available": limit}
     over_budget = ContextWarning("over_budget", len(ids), window.tokens, ids, facts)
     return Context(window.turns, (over_budget,) if window.over_budget else (), receipt)
+
+
+def of_messages(context: Context) -> Context:
+    """Return a context whose messages are chat messages.
+
+    Warns of turns that cannot be read, or not by the installed core; they are placeholders.
+    """
+    restored = [restored_message(turn) for turn in context.messages]
+    pairs = list(zip(context.messages, restored, strict=True))
+    messages: Any = tuple(
+        projected_message(turn) if message is None else message for turn, message in pairs
+    )
+    unreadable = [turn for turn, message in pairs if message is None and _should_restore(turn)]
+    if not unreadable:
+        return replace(context, messages=messages)
+    others = [warning for warning in context.warnings if warning.code != "turn_unreadable"]
+    warning = _unreadable_warning(unreadable, context.receipt.counter)
+    return replace(context, messages=messages, warnings=(*others, warning))
+
+
+def _should_restore(turn: Turn) -> bool:
+    is_ours = turn.origin is not None and turn.origin.framework == FRAMEWORK
+    return is_ours or turn.unreadable is not None
+
+
+def _unreadable_warning(turns: list[Turn], counter: str) -> ContextWarning:
+    ids = tuple(str(turn.id) for turn in turns)
+    tokens = sum(turn.token_counts.get(counter, 0) for turn in turns)
+    return ContextWarning("turn_unreadable", len(turns), tokens, ids)
+
+
+def counting_with(tokenizer: Callable[[str], list[Any]]) -> Count:
+    """Return what counts texts by a tokenizer; it remembers the short ones."""
+
+    def length(text: str) -> int:
+        return len(tokenizer(text))
+
+    cached = lru_cache(_CACHED_COUNTS)(length)
+    return lambda text: length(text) if len(text) > _CACHED_CHARACTERS else cached(text)
+
+
+def _window(thread: Thread, limit: int, count: Count) -> BufferWindow:
+    """Return the window of the thread as it was at one moment."""
+    while True:
+        turns = newest_first(thread)
+        newest = next(turns, None)
+        if newest is None:
+            return BufferWindow((), 0)
+        window = choose_window(chain([newest], turns), limit, count)
+        is_of_one_page = len(window.turns) < _PAGE and not window.over_budget
+        if is_of_one_page or _is_active(thread, newest):
+            return window
+
+
+def _is_active(thread: Thread, turn: Turn) -> bool:
+    """Tell whether a turn is still there; then no older one was replaced since it was read."""
+    try:
+        return bool(thread.turns(after=turn.seq - 1, before=turn.seq + 1))
+    except ThreadNotFoundError:
+        return False
 
 
 def newest_first(thread: Thread) -> Iterator[Turn]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from llama_index.core.bridge.pydantic import Field, PrivateAttr, model_validator
@@ -25,7 +23,13 @@ from hiermem_core import (
     dump_json,
     load_json,
 )
-from llamaindex_hiermem.contexts import compat_context, core_context
+from llamaindex_hiermem.contexts import (
+    Count,
+    compat_context,
+    core_context,
+    counting_with,
+    of_messages,
+)
 from llamaindex_hiermem.dumps import (
     MEMORY,
     PRIVATE_TENANT,
@@ -42,8 +46,6 @@ if TYPE_CHECKING:
 DEFAULT_TOKEN_LIMIT = 3000
 DEFAULT_TOKEN_LIMIT_RATIO = 0.75
 
-_CACHED_COUNTS = 2048
-_CACHED_CHARACTERS = 2000
 _DUMP_VERSION = 1
 
 R = TypeVar("R")
@@ -79,7 +81,7 @@ class HierMemChatMemoryBuffer(BaseMemory):
     _tenant: Tenant = PrivateAttr()
     _thread: Thread = PrivateAttr()
     _owned: HierMem | None = PrivateAttr(default=None)
-    _cached_length: Callable[[str], int] = PrivateAttr()
+    _counter: tuple[Callable[[str], list[Any]], Count] | None = PrivateAttr(default=None)
     _has_warned: bool = PrivateAttr(default=False)
 
     def __init__(
@@ -100,7 +102,6 @@ class HierMemChatMemoryBuffer(BaseMemory):
             raise MissingIdentityError("chat_store_key")
         self._tenant = tenant
         self._thread = tenant.thread(chat_store_key)
-        self._cached_length = lru_cache(_CACHED_COUNTS)(self._length)
 
     @model_validator(mode="before")
     @classmethod
@@ -189,9 +190,7 @@ class HierMemChatMemoryBuffer(BaseMemory):
     ) -> Context:
         """Return the window with warnings and receipt; `messages` are chat messages."""
         del input, kwargs
-        context = self._build(initial_token_count)
-        messages: Any = tuple(turn_to_message(turn) for turn in context.messages)
-        return replace(context, messages=messages)
+        return of_messages(self._build(initial_token_count))
 
     def get_all(self) -> list[ChatMessage]:
         """Return every message of the thread, in order."""
@@ -360,11 +359,11 @@ class HierMemChatMemoryBuffer(BaseMemory):
     async def _offload(self, function: Callable[[], R]) -> R:
         return await self._tenant.hiermem.pool.run(function)
 
-    def _count(self, text: str) -> int:
-        return self._length(text) if len(text) > _CACHED_CHARACTERS else self._cached_length(text)
-
-    def _length(self, text: str) -> int:
-        return len(self.tokenizer_fn(text))
+    def _count(self) -> Count:
+        tokenizer = self.tokenizer_fn
+        if self._counter is None or self._counter[0] is not tokenizer:
+            self._counter = tokenizer, counting_with(tokenizer)
+        return self._counter[1]
 
     def _turns(self) -> Sequence[Turn]:
         try:
@@ -375,7 +374,7 @@ class HierMemChatMemoryBuffer(BaseMemory):
     def _build(self, initial: int) -> Context:
         if self.counting == "compat":
             return compat_context(
-                self._thread, limit=self.token_limit, initial=initial, count=self._count
+                self._thread, limit=self.token_limit, initial=initial, count=self._count()
             )
         context = core_context(self._thread, limit=self.token_limit, initial=initial)
         if not self._has_warned and any(w.code == "turns_trimmed" for w in context.warnings):

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from hiermem_core.tokens.tiktoken_counter import TiktokenCounter
 
 __all__ = [
+    "CANONICAL_ROLES",
     "ApproximateCounter",
     "AsyncHierMem",
     "AsyncTenant",
@@ -68,7 +69,6 @@ __all__ = [
     "BackendError",
     "BackendUnavailableError",
     "BudgetExceededError",
-    "CANONICAL_ROLES",
     "Clock",
     "ClosedError",
     "ConfigurationError",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import os
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -20,6 +22,8 @@ R = TypeVar("R")
 POOL_THREADS = 8
 _PREFIX = "hiermem"
 
+_open_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+
 
 class Pool:
     """A bounded pool of threads, made at the first call and gone after `close`.
@@ -32,6 +36,7 @@ class Pool:
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
         self._closed = False
+        _open_pools.add(self)
 
     async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run `function` in the pool with the caller's context variables.
@@ -71,3 +76,11 @@ async def run_apart(function: Callable[[], R]) -> R:
         return await asyncio.get_running_loop().run_in_executor(executor, function)
     finally:
         executor.shutdown(wait=False)
+
+
+def _after_fork() -> None:
+    for pool in list(_open_pools):
+        pool.forget_threads()
+
+
+os.register_at_fork(after_in_child=_after_fork)

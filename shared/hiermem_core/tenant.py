@@ -26,6 +26,7 @@ class Tenant:
 
     def thread(self, thread_id: str) -> Thread:
         """Return the handle of a thread; the first append creates it."""
+        self._services.database.check_open()
         return Thread(self, self._services, check_name("thread", thread_id))
 
     def threads(self, *, limit: int = 1000, offset: int = 0) -> list[ThreadInfo]:

@@ -114,6 +114,7 @@ class Thread:
         place already are left as they are.
         """
         if turns is None:
+            self._services.database.check_open()
             return TurnList()
         return self._services.store.replace(*self._key, turns)
 

@@ -23,6 +23,8 @@ SOURCES = [
     str(Path(package.__file__).parents[1]) for package in (hiermem_core, langchain_hiermem)
 ]
 
+KEYS = {"input_messages_key": "question", "history_messages_key": "history"}
+
 
 @pytest.fixture
 def clock():
@@ -65,8 +67,7 @@ def configured():
 def remembering(hiermem):
     """Give what wraps a chain in `RunnableWithMessageHistory`, as the documentation shows it."""
 
-    def wrap(chain, *, strict=False, **keys):
-        keys = keys or {"input_messages_key": "question", "history_messages_key": "history"}
+    def wrap(chain, *, strict=False, keys=KEYS):
         with warnings.catch_warnings():
             warnings.filterwarnings(
                 "ignore",

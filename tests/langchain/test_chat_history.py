@@ -43,7 +43,11 @@ EVERY_KIND = [
     HumanMessage([{"type": "text", "text": "look"}, {"type": "image", "url": "https://x.org/a"}]),
 ]
 
-ODD_NAMES = ["acme", "acme-corp", "john_doe", "john-doe", "a%", "ab", "a_", "A", "a/b", "..", "é", "é"]
+ODD_NAMES = [
+    *("acme", "acme-corp", "john_doe", "john-doe", "a%", "ab", "a_", "A", "a/b", ".."),
+    *("\u00e9", "e\u0301", "acme\nt1", " acme"),
+]
+"""Pairs that a pattern, a path, a joined key or a folded letter would mix up."""
 
 
 def history_of(hiermem, tenant_id="acme", thread_id="t1", **options):

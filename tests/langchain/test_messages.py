@@ -100,6 +100,16 @@ def test_lc5_a_call_is_one_call_in_every_shape(shape: str) -> None:
     )
 
 
+def test_calls_without_ids_are_paired_in_order() -> None:
+    blocks = [typed("function_call", name="search", args={}) for _ in range(2)]
+    calls = [{"id": None, "name": "search", "args": {"page": page}} for page in (1, 2)]
+
+    draft = message_to_turn(AIMessage(blocks, tool_calls=calls))
+
+    assert [call.args for call in draft.tool_calls] == [{"page": 1}, {"page": 2}]
+    assert [part["index"] for part in draft.parts] == [0, 1]
+
+
 def test_invalid_calls_stand_where_they_were_made() -> None:
     """The order comes from the blocks, or from the provider's own list."""
     invalid = {"id": "0", "name": "search", "args": "{", "error": "cut off"}
@@ -255,9 +265,14 @@ def test_a_subclass_comes_back_as_the_standard_class_with_its_fields() -> None:
     class Signed(HumanMessage):
         signature: str
 
-    read = turn_to_message(after_restart(message_to_turn(Signed(content="a", signature="s"))))
+    class Piece(AIMessageChunk):
+        pass
 
-    assert read == HumanMessage("a", signature="s")
+    read = turn_to_message(after_restart(message_to_turn(Signed(content="a", signature="s"))))
+    read_piece = turn_to_message(after_restart(message_to_turn(Piece(content="a"))))
+
+    assert (type(read), read) == (HumanMessage, HumanMessage("a", signature="s"))
+    assert (type(read_piece), read_piece) == (AIMessage, AIMessage("a"))
 
 
 CLEAN = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)

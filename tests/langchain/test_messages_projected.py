@@ -157,6 +157,14 @@ BLOCKS_OF_PARTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
         typed("media", kind="document", text="words", title="t", context="c"),
         typed("text-plain", text="words", mime_type="text/plain", title="t", context="c"),
     ),
+    (
+        typed("media", kind="document", base64="QQ==", format="pdf"),
+        typed("file", base64="QQ==", mime_type="application/pdf", extras={"format": "pdf"}),
+    ),
+    (
+        typed("media", kind="image", uri="http://i", text="seen in it"),
+        typed("image", url="http://i", extras={"text": "seen in it"}),
+    ),
     (typed("opaque", value={"depth": 3}), typed("non_standard", value={"depth": 3})),
     (
         typed("server_tool_call", value=typed("server_tool_call", id="1")),

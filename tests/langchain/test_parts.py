@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from hiermem_core import FunctionCounter
+from hiermem_core import FunctionCounter, ToolCall
 from langchain_hiermem.messages import message_to_turn
-from langchain_hiermem.parts import parts_of_block
+from langchain_hiermem.parts import call_of_block, parts_of_block
 
 CHARACTERS = FunctionCounter(len, id="characters")
 PAYLOAD = "QUJD" * 100_000
@@ -128,6 +128,10 @@ PARTS_OF_BLOCKS: list[tuple[Any, list[dict[str, Any]]]] = [
         [typed("media", kind="image", uri="http://u", detail="low")],
     ),
     (
+        typed("image", url="data:;base64,QQ=="),
+        [typed("media", kind="image", base64="QQ==")],
+    ),
+    (
         typed("image", source_type="id", id="f"),
         [typed("media", kind="image", file_id="f")],
     ),
@@ -179,6 +183,7 @@ OPAQUE_BLOCKS: list[dict[str, Any]] = [
     typed("refusal"),
     typed("image", image="nowhere"),
     typed("tool_use", id="1", name="f", input={}),
+    typed("tool_call", id="1", name="f", args={}),
 ]
 PARTS_OF_BLOCKS += [(block, [typed(kind, value=block)]) for kind, block in SERVER_BLOCKS]
 PARTS_OF_BLOCKS += [(block, [typed("opaque", value=block)]) for block in OPAQUE_BLOCKS]
@@ -187,6 +192,24 @@ PARTS_OF_BLOCKS += [(block, [typed("opaque", value=block)]) for block in OPAQUE_
 @pytest.mark.parametrize(("block", "parts"), PARTS_OF_BLOCKS, ids=str)
 def test_a_block_becomes_neutral_parts(block: object, parts: list[dict[str, Any]]) -> None:
     assert parts_of_block(block) == parts
+
+
+def test_a_block_alone_tells_its_call() -> None:
+    blocks = [
+        typed("invalid_tool_call", id="1", name="f", args="{", error="cut off"),
+        typed("custom_tool_call", call_id="2", name="g", input="free text"),
+        typed("tool_use", name=None),
+        typed("text", text="a"),
+    ]
+
+    calls = [call_of_block(block) for block in blocks]
+
+    assert calls == [
+        ToolCall("1", "f", "{", "cut off"),
+        ToolCall("2", "g", "free text"),
+        ToolCall(None, "", {}),
+        None,
+    ]
 
 
 def test_a_turn_shares_nothing_with_the_message_it_was_made_from() -> None:

@@ -12,6 +12,8 @@ from hiermem_core.cli.threads import show, threads
 from hiermem_core.cli.tokens import tokens
 from hiermem_core.version import __version__
 
+SUMMARY = "One memory for LangChain and LlamaIndex: threads on disk, within a token budget."
+
 EPILOG = """\b
 Exit codes:
     0  success
@@ -28,7 +30,7 @@ HIERMEM_LOCATION and HIERMEM_TENANT. An option given on the line wins.
 
 app = typer.Typer(
     name="hiermem",
-    help="One memory for LangChain and LlamaIndex: threads on disk, fitted into a token budget.",
+    help=SUMMARY,
     epilog=EPILOG,
     no_args_is_help=True,
     add_completion=False,
@@ -37,25 +39,20 @@ app = typer.Typer(
 )
 
 
-def _show_version(*, wanted: bool) -> None:
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it
     if wanted:
         typer.echo(f"hiermem-core {__version__}")
         raise typer.Exit
 
 
+VersionOption = Annotated[
+    bool,
+    typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version."),
+]
+
+
 @app.callback()
-def hiermem(
-    *,
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            callback=lambda wanted: _show_version(wanted=wanted),
-            is_eager=True,
-            help="Say the version and exit.",
-        ),
-    ] = False,
-) -> None:
+def hiermem(*, version: VersionOption = False) -> None:
     """Take the options that belong to no command."""
     del version
 

@@ -1,11 +1,9 @@
 """`hiermem context`: what a model call would get of a thread."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-import hiermem_core as core
 from hiermem_core.cli.opening import opened_tenant
 from hiermem_core.cli.options import (
     JsonOption,
@@ -14,15 +12,16 @@ from hiermem_core.cli.options import (
     TenantOption,
     ThreadArgument,
 )
-from hiermem_core.cli.output import emit, table
-from hiermem_core.cli.wording import explain, say_if_estimated, turn_text, warning_json
+from hiermem_core.cli.output import emit, note
+from hiermem_core.cli.plain import context_json
+from hiermem_core.cli.wording import ESTIMATED, context_lines
 
 
 def context(
     thread: ThreadArgument,
     *,
     budget: Annotated[
-        int, typer.Option("--budget", min=0, metavar="TOKENS", help="Tokens of everything printed.")
+        int, typer.Option("--budget", min=0, metavar="TOKENS", help="Tokens of all the messages.")
     ] = 4000,
     question: Annotated[
         str | None, typer.Option("--question", metavar="TEXT", help="The user's new question.")
@@ -35,36 +34,15 @@ def context(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Print what a model call gets of a thread within a budget, and what was left out."""
+    """Print what a model reads of a thread.
+
+    The messages fit the budget; the lines before them say where the tokens went, what was left
+    out, and why. Nothing is written, and no model is called.
+    """
     with opened_tenant(location, tenant) as owner:
-        built = owner.thread(thread).context(current=question, budget_tokens=budget, system=system)
+        stored = owner.thread(thread)
+        stored.info()  # a question alone would make a context of a thread that is not there
+        built = stored.context(current=question, budget_tokens=budget, system=system)
     value = {"tenant": owner.name, "thread": thread} | context_json(built)
-    emit(value, _lines(built), as_json=as_json)
-    say_if_estimated(exact=built.receipt.exact, quiet=quiet)
-
-
-def context_json(built: core.Context) -> dict[str, Any]:
-    """Return a context as plain JSON."""
-    receipt = built.receipt
-    return {
-        "budget": receipt.budget,
-        "tokens": receipt.total,
-        "counter": receipt.counter,
-        "exact_counter": receipt.exact,
-        "sections": {section.name: section.tokens for section in receipt.sections},
-        "warnings": [warning_json(warning) for warning in built.warnings],
-        "notes": built.notes,
-        "messages": built.to_openai(),
-    }
-
-
-def _lines(built: core.Context) -> Iterator[str]:
-    receipt = built.receipt
-    yield f"{receipt.total:,} of {receipt.budget:,} tokens, counted by {receipt.counter}"
-    yield ""
-    rows = [(part.name, f"{part.tokens:,}", f"{len(part.ids):,}") for part in receipt.sections]
-    yield table(("section", "tokens", "turns"), rows)
-    yield ""
-    yield from map(explain, built.warnings)
-    yield from [""] if built.warnings else []
-    yield from map(turn_text, built.messages)
+    emit(value, context_lines(built), as_json=as_json)
+    note(ESTIMATED, quiet=quiet or built.receipt.exact)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import typer
 
 from hiermem_core.cli.app import app
-from hiermem_core.cli.output import OutputClosed, printable
+from hiermem_core.cli.output import OutputClosed, note, printable
 from hiermem_core.errors import (
     ConfigurationError,
     HierMemError,
@@ -26,66 +26,61 @@ FAILURE = 1
 WRONG_USE = 2
 INTERRUPTED = 130
 
-_WRONG_USE = (ConfigurationError, InvalidInputError, MissingExtraError)
 _UsageError = cast("type[Exception]", typer.BadParameter.__bases__[0])
-"""What typer raises for wrong use; it has no public name in all of its versions."""
+"""What typer raises for wrong use; it has no public name that all its versions share."""
+
+_WRONG_USE = (ConfigurationError, InvalidInputError, MissingExtraError, _UsageError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; errors are one line on stderr.
+    """Run one command and return its exit code; an error is one line on stderr.
 
     Args:
         arguments: Those of the process when `None`.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     _take_any_character()
-    code = _run(words)
+    try:
+        code = app(words, prog_name="hiermem", standalone_mode=False) or SUCCESS
+    except OutputClosed:
+        code = SUCCESS
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except (_UsageError, HierMemError, OSError) as error:
+        code = _tell(error, as_json="--json" in words)
+    if code == INTERRUPTED:
+        note("interrupted; what is stored stays, and the same command goes on")
     return code if _flushed() else max(code, FAILURE)
 
 
 def exit_code_of(error: Exception) -> int:
     """Return the exit code of an error that ended a command."""
-    return WRONG_USE if isinstance(error, (*_WRONG_USE, _UsageError)) else FAILURE
+    return WRONG_USE if isinstance(error, _WRONG_USE) else FAILURE
 
 
-def _run(words: Sequence[str]) -> int:
-    try:
-        code = app(list(words), prog_name="hiermem", standalone_mode=False) or SUCCESS
-    except OutputClosed:
-        return SUCCESS
-    except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
-    except _UsageError as error:
-        return _tell_wrong_use(error, as_json="--json" in words)
-    except (HierMemError, OSError) as error:
-        return _tell(error, _text(error), as_json="--json" in words)
-    if code == INTERRUPTED:
-        print("interrupted; what is stored stays", file=sys.stderr)
-    return int(code)
+def text_of(error: Exception) -> str:
+    """Return an error in one line."""
+    if isinstance(error, _UsageError):
+        text: str = error.format_message()  # type: ignore[attr-defined]
+    elif isinstance(error, OSError) and error.strerror and not isinstance(error, HierMemError):
+        text = ": ".join(filter(None, (error.strerror, str(error.filename or ""))))
+    else:
+        text = str(error)
+    return printable(text, keep="")
 
 
-def _tell_wrong_use(error: Exception, *, as_json: bool) -> int:
+def _tell(error: Exception, *, as_json: bool) -> int:
     if as_json:
-        return _tell(error, error.format_message(), as_json=True)  # type: ignore[attr-defined]
-    error.show()  # type: ignore[attr-defined]
-    return WRONG_USE
-
-
-def _tell(error: Exception, text: str, *, as_json: bool) -> int:
-    line = printable(f"error: {text}", keep="")
-    if as_json:
-        line = json.dumps({"error": text, "type": type(error).__name__})
-    print(line, file=sys.stderr)
+        note(json.dumps({"error": text_of(error), "type": type(error).__name__}))
+    elif isinstance(error, _UsageError):
+        error.show()  # type: ignore[attr-defined]
+    else:
+        note(f"error: {text_of(error)}")
     return exit_code_of(error)
 
 
-def _text(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return ": ".join(filter(None, (error.strerror, str(error.filename or ""))))
-    return str(error)
-
-
 def _take_any_character() -> None:
+    """Have characters that an output cannot encode shown as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -94,12 +89,13 @@ def _take_any_character() -> None:
 def _flushed() -> bool:
     """Flush what was printed; a reader that has left is no failure, a full disk is one."""
     try:
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         _drop_output()
     except OSError as error:
         _drop_output()
-        print(f"error: {error.strerror}: standard output", file=sys.stderr)
+        note(f"error: {error.strerror}: standard output")
         return False
     return True
 

@@ -6,7 +6,8 @@ import typer
 
 from hiermem_core.cli.opening import opened_tenant
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, TenantOption
-from hiermem_core.cli.output import emit, note, progress_bar
+from hiermem_core.cli.output import emit, note
+from hiermem_core.cli.progress import progress_bar
 from hiermem_core.importing import find_source, import_memories
 
 
@@ -15,21 +16,22 @@ def import_file(
     *,
     thread: Annotated[
         str | None,
-        typer.Option(
-            "--thread", metavar="NAME", help="Name for the thread of a file that has one."
-        ),
+        typer.Option("--thread", metavar="NAME", help="A name for the thread, if there is one."),
     ] = None,
     batch_size: Annotated[
-        int, typer.Option("--batch-size", min=1, max=10_000, help="Records of one transaction.")
+        int,
+        typer.Option("--batch-size", min=1, max=10_000, metavar="N", help="Records per batch."),
     ] = 500,
     location: LocationOption = None,
     tenant: TenantOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Import a conversation: one message per line, {"messages": [...]}, or a list of messages.
+    """Import conversations from JSONL or JSON.
 
-    Importing a file again stores nothing twice; after an interruption the same command goes on.
+    FILE holds one message per line, {"messages": [...]}, a list of messages, or one such
+    conversation per line. Importing it again stores nothing twice; after an interruption the same
+    command goes on.
     """
     source = find_source(file)
     with (

@@ -4,11 +4,10 @@ from dataclasses import asdict
 
 import typer
 
-import hiermem_core as core
-from hiermem_core.cli.opening import opened, opened_tenant
+from hiermem_core.cli.opening import find_place, opened, opened_tenant
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, TenantOption
 from hiermem_core.cli.output import emit, note, table
-from hiermem_core.cli.wording import say_if_estimated
+from hiermem_core.cli.wording import ESTIMATED
 
 
 def init(
@@ -17,14 +16,16 @@ def init(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Create the memory, unless it is there already."""
-    created = not _exists(location)
+    """Create the memory, unless it is there."""
+    created = not find_place(location).exists
     with opened(location, create=True) as hiermem:
-        value = {"location": hiermem.location, "created": created, "counter": hiermem.counter.id}
-        exact = getattr(hiermem.counter, "exact", True)
-    told = "created" if created else "is there already"
-    emit(value | {"exact_counter": exact}, [f"{value['location']}: {told}"], as_json=as_json)
-    say_if_estimated(exact=exact, quiet=quiet)
+        counter, place = hiermem.counter, hiermem.location
+    exact = getattr(counter, "exact", True)
+    value = {"location": place, "created": created}
+    value |= {"counter": counter.id, "exact_counter": exact}
+    line = f"{place}: {'created' if created else 'is there already'}"
+    emit(value, [line], as_json=as_json)
+    note(ESTIMATED, quiet=quiet or exact)
     note("next: hiermem import FILE --tenant NAME", quiet=quiet)
 
 
@@ -35,22 +36,13 @@ def stats(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Say what a tenant has stored, and whether the storage is healthy."""
+    """Say what a tenant has stored, and how the storage is."""
     with opened_tenant(location, tenant) as owner:
-        counts = owner.stats()
-        health = owner.hiermem.health()
+        counts, health = owner.stats(), owner.hiermem.health()
     facts = asdict(counts)
-    rows = [(name.replace("_", " "), str(fact)) for name, fact in facts.items()]
-    rows.append(("health", ": ".join(filter(None, (health.status, health.last_error)))))
-    emit(facts | {"health": asdict(health)}, [table(("", ""), rows)], as_json=as_json)
-    say_if_estimated(exact=counts.exact_counter, quiet=quiet)
+    shown = facts | {"health": ": ".join(filter(None, (health.status, health.last_error)))}
+    rows = [(name.replace("_", " "), str(fact)) for name, fact in shown.items()]
+    emit(facts | {"health": asdict(health)}, [table(rows[0], rows[1:])], as_json=as_json)
+    note(ESTIMATED, quiet=quiet or counts.exact_counter)
     if health.status == "unhealthy":
         raise typer.Exit(1)
-
-
-def _exists(location: str | None) -> bool:
-    try:
-        with opened(location):
-            return True
-    except core.ConfigurationError:
-        return False

@@ -10,25 +10,33 @@ import hiermem_core as core
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hiermem_core.storage.location import Location
+
+
+def find_place(location: str | None) -> Location:
+    """Return where the memory is: as named on the line, else the setting, else the data folder.
+
+    Raises:
+        ConfigurationError: That is no place for one.
+    """
+    from hiermem_core.storage.location import resolve  # noqa: PLC0415 - not needed for --help
+
+    named = core.HierMemSettings.read().location if location is None else location
+    return resolve(_data_folder() if named is None else named)
+
 
 @contextmanager
 def opened(location: str | None, *, create: bool = False) -> Iterator[core.HierMem]:
     """Open the memory at a location for a block.
 
-    Args:
-        location: As given on the line; `None`: the setting, else the user's data folder.
-
     Raises:
         ConfigurationError: Nothing is stored there and `create` is false.
     """
-    from hiermem_core.storage.location import resolve  # noqa: PLC0415 - imports SQLAlchemy
-
-    settings = core.HierMemSettings.read()
-    place = location if location is not None else settings.location or _data_folder()
-    if not create and not resolve(place).exists:
-        reason = f"nothing is stored at {resolve(place)}; run: hiermem init"
+    place = find_place(location)
+    if not create and not place.exists:
+        reason = f"nothing is stored at {place}; run: hiermem init"
         raise core.ConfigurationError("location", reason)
-    with core.HierMem.open(place, settings=settings, create=create) as hiermem:
+    with core.HierMem.open(str(place), create=create) as hiermem:
         yield hiermem
 
 
@@ -39,13 +47,13 @@ def opened_tenant(
     """Open the memory of a tenant for a block.
 
     Args:
-        tenant: As given on the line; `None`: the setting.
+        tenant: As named on the line; `None`: the setting.
 
     Raises:
         InvalidInputError: No tenant is named.
         ConfigurationError: Nothing is stored there and `create` is false.
     """
-    name = tenant if tenant is not None else core.HierMemSettings.read().tenant
+    name = core.HierMemSettings.read().tenant if tenant is None else tenant
     if not name:
         reason = "none is named and there is no default; add --tenant NAME or set HIERMEM_TENANT"
         raise core.InvalidInputError("tenant", reason)

@@ -1,18 +1,16 @@
-"""Output: results to stdout, notes and progress to stderr, nothing that steers a terminal."""
+"""Output: results to stdout, notes to stderr, nothing that steers a terminal."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
-from contextlib import contextmanager
+from contextlib import suppress
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from hiermem_core.importing import ImportProgress
+    from collections.abc import Iterable, Mapping, Sequence
 
 _STEERING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -40,7 +38,7 @@ def write(text: str) -> None:
 
 
 def write_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object to stdout."""
+    """Print one JSON object to stdout, in ASCII."""
     _print(json.dumps(value, indent=2))
 
 
@@ -54,56 +52,52 @@ def emit(value: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> No
 
 
 def note(text: str, *, quiet: bool = False) -> None:
-    """Say something beside the result, on stderr."""
-    if not quiet:
-        print(printable(text), file=sys.stderr, flush=True)
+    """Say something beside the result, on stderr; nothing depends on whether anyone reads it."""
+    if quiet or sys.stderr is None:
+        return
+    with suppress(OSError):
+        sys.stderr.write(printable(text) + "\n")
+        sys.stderr.flush()
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return aligned columns: to the terminal's width on a terminal, else as wide as they are."""
-    from rich.cells import cell_len  # noqa: PLC0415 - rich is not needed for --help
-    from rich.console import Console  # noqa: PLC0415
+    """Return aligned columns: within the width of a terminal, elsewhere as wide as they are."""
+    from rich.console import Console  # noqa: PLC0415 - rich is not needed for --help
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     lines = [tuple(head), *([printable(cell, keep="") for cell in row] for row in rows)]
     grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, _GAP, 0, 0))
-    for column, cells in enumerate(zip(*lines, strict=True)):
-        grid.add_column(justify="right" if column and _are_figures(cells[1:]) else "left")
+    for cells in zip(*lines, strict=True):
+        grid.add_column(justify="right" if _are_figures(cells[1:]) else "left")
     for line in lines:
         grid.add_row(*(Text(cell, overflow="fold") for cell in line))
-    needed = sum(max(map(cell_len, cells)) + _GAP for cells in zip(*lines, strict=True))
     buffer = StringIO()
-    width = None if sys.stdout.isatty() else max(needed, 1)
-    Console(file=buffer, width=width, color_system=None).print(grid)
+    Console(file=buffer, width=_width(lines), color_system=None).print(grid)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
 
 
-@contextmanager
-def progress_bar(*, quiet: bool) -> Iterator[Callable[[ImportProgress], None] | None]:
-    """Draw a bar on stderr while the block runs, if stderr is a terminal; give what moves it."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import Progress  # noqa: PLC0415
+def _width(lines: Iterable[Sequence[str]]) -> int | None:
+    from rich.cells import cell_len  # noqa: PLC0415
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("importing", total=None)
-        yield lambda step: bar.update(task, total=step.total_bytes, completed=step.read_bytes)
+    if sys.stdout is not None and sys.stdout.isatty():
+        return None
+    return sum(max(map(cell_len, cells)) + _GAP for cells in zip(*lines, strict=True))
 
 
 def _are_figures(cells: Sequence[str]) -> bool:
-    return all(cell.replace(",", "").isdigit() for cell in cells if cell)
+    return all(cell.replace(",", "").isdigit() for cell in cells)
 
 
 def _escaped(character: str) -> str:
     code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"  # noqa: PLR2004
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"  # noqa: PLR2004 - one byte
 
 
 def _print(text: str) -> None:
+    if sys.stdout is None:
+        return
     try:
-        print(text)
+        sys.stdout.write(text + "\n")
     except BrokenPipeError:
         raise OutputClosed from None

@@ -1,46 +1,48 @@
-"""How turns, contexts and warnings read; text for people and JSON for programs. Pure but for notes."""
+"""How turns, contexts and warnings read, to people. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hiermem_core.cli.output import note, printable
+from hiermem_core.cli.output import printable, table
 from hiermem_core.models.plain import dump_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from hiermem_core.models.context import ContextWarning
+    from hiermem_core.models.context import Context, ContextWarning
+    from hiermem_core.models.threads import ThreadInfo
     from hiermem_core.models.turns import Turn
 
 _MEANINGS = {
     "turns_trimmed": "left out to fit the budget",
     "turns_not_covered": "left out by the cap on exchanges",
-    "over_budget": "shortened, since the current exchange alone does not fit the budget",
-    "tool_result_truncated": "tool results shortened to fit the budget",
+    "over_budget": "shortened: the current exchange alone does not fit the budget",
+    "tool_result_truncated": "with tool results shortened to fit the budget",
     "orphan_results_dropped": "left out: tool results without their call",
     "pending_calls_dropped": "tool calls left out: they have no result",
-    "leading_turns_dropped": "left out: they stand before the first user turn",
+    "leading_turns_dropped": "left out: before the first user turn",
     "blank_turns_dropped": "left out: they say nothing",
-    "turn_unreadable": "not readable as stored; placeholders stand for them",
-    "counter_failed": "the token counter failed; all figures are estimates",
+    "turn_unreadable": "unreadable as stored, shown as placeholders",
+    "counter_failed": "the token counter failed, so all figures are estimates",
 }
 _INDENT = "  "
+
+ESTIMATED = "token counts are estimates; for exact ones run: hiermem tokens fetch"
 
 
 def explain(warning: ContextWarning) -> str:
     """Say a warning in one line: what was left out, how much of it, and why."""
     meaning = _MEANINGS.get(warning.code, "weaker than asked for")
-    count = f"{warning.count:,} turns " if warning.count else ""
+    count = f"{counted(warning.count, 'turn')} " if warning.count else ""
     facts = ", ".join(_facts(warning))
     return f"{warning.code}: {count}{meaning}" + (f" ({facts})" if facts else "")
 
 
-def warning_json(warning: ContextWarning) -> dict[str, Any]:
-    """Return a warning as plain JSON."""
-    return asdict(warning) | {"text": explain(warning)}
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, such as `1 turn` or `2,000 turns`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def moment_text(moment: datetime | None) -> str:
@@ -55,33 +57,44 @@ def turn_text(turn: Turn) -> str:
     return "\n".join([_heading(turn), *(_INDENT + line for line in text.split("\n"))])
 
 
-def turn_json(turn: Turn) -> dict[str, Any]:
-    """Return a turn as plain JSON, without the dump of the framework it came from."""
-    facts = {
-        name: fact for name, fact in asdict(turn).items() if name not in {"origin", "replaced"}
-    }
-    facts["created_at"] = turn.created_at.isoformat() if turn.created_at else None
-    return facts | {"framework": turn.origin.framework if turn.origin else None}
+def context_lines(context: Context) -> Iterator[str]:
+    """Yield a context for reading: where the tokens went, what was left out, the messages."""
+    receipt = context.receipt
+    yield f"{receipt.total:,} of {receipt.budget:,} tokens, by {receipt.counter}\n"
+    rows = [(part.name, f"{part.tokens:,}", f"{len(part.ids):,}") for part in receipt.sections]
+    yield table(("section", "tokens", "turns"), rows) + "\n"
+    if context.warnings:
+        yield "\n".join(map(explain, context.warnings)) + "\n"
+    yield from map(turn_text, context.messages)
 
 
-def say_if_estimated(*, exact: bool, quiet: bool) -> None:
-    """Say how to get exact counts, if these are not."""
-    if not exact:
-        note("token counts are estimates; for exact ones run: hiermem tokens fetch", quiet=quiet)
+def threads_table(threads: Iterable[ThreadInfo], counter: str) -> str:
+    """Return a line per thread; tokens by the counter of that id."""
+    rows = [
+        (
+            info.thread_id,
+            f"{info.turns:,}",
+            f"{info.tokens.get(counter, 0):,}",
+            moment_text(info.created_at),
+            moment_text(info.updated_at),
+        )
+        for info in threads
+    ]
+    return table(("thread", "turns", "tokens", "created", "updated"), rows)
 
 
 def _heading(turn: Turn) -> str:
     tokens = next(iter(turn.token_counts.values()), None)
     facts = [
         f"#{turn.seq} {turn.role}" if turn.seq else turn.role,
-        turn.name or "",
+        turn.name,
         f"answers {turn.tool_call_id}" if turn.tool_call_id else "",
         moment_text(turn.created_at),
-        "" if tokens is None else f"{tokens:,} tokens",
+        "" if tokens is None else counted(tokens, "token"),
         "pinned" if turn.pinned else "",
-        turn.status if turn.status == "archived" else "",
+        "archived" if turn.status == "archived" else "",
     ]
-    return printable(" · ".join(fact for fact in facts if fact), keep="")
+    return printable(", ".join(fact for fact in facts if fact), keep="")
 
 
 def _asides(turn: Turn) -> Iterator[str]:
@@ -97,13 +110,13 @@ def _facts(warning: ContextWarning) -> Iterator[str]:
     facts = dict(warning.detail)
     first, last = facts.pop("first_seq", None), facts.pop("last_seq", None)
     if warning.tokens:
-        yield f"{warning.tokens:,} tokens"
+        yield counted(warning.tokens, "token")
     if last is not None:
         yield f"seq {first} to {last}"
-    for name, fact in facts.items():
-        shown = (
-            " ".join(f"{key} {value}" for key, value in fact.items())
-            if isinstance(fact, dict)
-            else fact
-        )
-        yield f"{name} {shown}"
+    yield from (f"{name} {_fact_text(fact)}" for name, fact in facts.items())
+
+
+def _fact_text(fact: object) -> str:
+    if isinstance(fact, dict):
+        return " ".join(f"{name} {_fact_text(value)}" for name, value in fact.items())
+    return f"{fact:,}" if isinstance(fact, int) else str(fact)

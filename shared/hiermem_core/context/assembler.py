@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.context.fitting import Mandatory, Material, OverBudget, fit
@@ -185,6 +186,14 @@ def _blank_warnings(turns: Sequence[Turn], counter: TokenCounter) -> Iterator[Co
 
 def _numbered(turns: Sequence[Turn], last_seq: int) -> tuple[Turn, ...]:
     return tuple(replace(turn, seq=last_seq + 1 + place) for place, turn in enumerate(turns))
+
+
+def _with_seqs(load: ThreadLoad) -> ThreadLoad:
+    """Return the load with ascending seqs, which a host's own turns may lack."""
+    seqs = [turn.seq for turn in load.window]
+    if all(before < after for before, after in pairwise([0, *seqs])):
+        return load
+    return replace(load, window=_numbered(load.window, 0))
 
 
 def _check_figure(name: str, figure: int | None) -> None:

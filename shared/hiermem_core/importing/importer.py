@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from hiermem_core.hiermem import Tenant
+    from hiermem_core import Tenant
     from hiermem_core.importing.records import Record
 
 BATCH_LIMIT = 10_000
@@ -33,7 +33,7 @@ def import_memories(
     batch_size: int = 500,
     progress: Callable[[ImportProgress], None] | None = None,
 ) -> ImportReport:
-    """Store the conversations of a file in the tenant's threads, and say what became of each record.
+    """Store a file's conversations in the tenant's threads; say what became of each record.
 
     Never changes the source; calls no model. Repeating an import stores nothing twice, and goes on
     where a killed one ended. A record that cannot be imported never stops the others. Memory is
@@ -47,7 +47,7 @@ def import_memories(
         progress: Told after every batch.
 
     Raises:
-        InvalidInputError: The source cannot be read, or holds several threads and `thread` is given.
+        InvalidInputError: The source cannot be read, or `thread` is given for several threads.
         BackendUnavailableError: The storage is full, locked or away. Whole batches are stored.
     """
     path = find_source(source)

@@ -30,7 +30,7 @@ def lines_of(file: BinaryIO, *, limit: int = LINE_LIMIT) -> Iterator[tuple[int, 
         if number == 1:
             line = line.removeprefix(_BOM)
         if line.strip():
-            yield number, line
+            yield number, line.rstrip(b"\r\n")
 
 
 def _skip_line(file: BinaryIO, line: bytes) -> None:

@@ -48,11 +48,9 @@ class Place:
 
 def read_message(value: Any, place: Place) -> Record:
     """Return the record of a message; never raises for what the message holds."""
-    ref = place.position
+    ref = _ref(value) or place.position
     try:
-        message = _checked(value)
-        ref = _ref(message.get("id")) or place.position
-        turn = _storable(_draft(message, place))
+        turn = _storable(_draft(_checked(value), place))
     except RecordError as error:
         return failed(error, ref=ref, position=place.position)
     return Message(ref, place.position, place.thread, turn)
@@ -87,8 +85,8 @@ def _checked(value: Any) -> Mapping[str, Any]:
     return value
 
 
-def _ref(message_id: Any) -> str | None:
-    text = id_text(message_id)
+def _ref(value: Any) -> str | None:
+    text = id_text(value.get("id")) if isinstance(value, dict) else None
     return text if text and len(text) <= _REF_LIMIT and text.isprintable() else None
 
 

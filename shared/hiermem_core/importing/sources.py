@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hiermem_core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import os
 
 _SQLITE = b"SQLite format 3\x00"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")

@@ -17,7 +17,7 @@ from hiermem_core.importing.records import item
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hiermem_core.hiermem import Thread
+    from hiermem_core import Thread
     from hiermem_core.importing.records import Message
     from hiermem_core.importing.report import ImportItem
     from hiermem_core.models.turns import Turn

@@ -97,7 +97,7 @@ def _from_mapping(value: Mapping[str, Any]) -> TurnDraft:
         raise InvalidInputError("role", f"{value.get('role')!r} is unknown; use one of {known}")
     content, parts = _content(value)
     kept = {key: value[key] for key in _KNOWN_KEYS - {"role", "content", "parts"} if key in value}
-    kept["tool_calls"] = [_call_of(call) for call in value.get("tool_calls") or ()]
+    kept["tool_calls"] = [_call_of(call) for call in _calls_in(value)]
     kept["created_at"] = _time(value.get("created_at"))
     kept["metadata"] = value.get("metadata") or {}
     kept["pinned"] = bool(value.get("pinned"))
@@ -156,6 +156,11 @@ def _image_part(image: Any) -> Part:
 
 def _part_without_none(**facts: Any) -> Part:
     return {"type": "media", **{name: fact for name, fact in facts.items() if fact is not None}}
+
+
+def _calls_in(value: Mapping[str, Any]) -> Sequence[Any]:
+    legacy = value.get("function_call")
+    return value.get("tool_calls") or ([{"function": legacy}] if legacy else ())
 
 
 def _call_of(call: Any) -> ToolCall:

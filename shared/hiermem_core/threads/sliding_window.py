@@ -23,9 +23,11 @@ from hiermem_core.tokens.counters import GuardedCounter
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from sqlalchemy import Connection
+
     from hiermem_core.models.context import WarningCode
     from hiermem_core.models.threads import ModelInfo, Profile
-    from hiermem_core.models.turns import Turn
+    from hiermem_core.models.turns import Turn, TurnDraft
     from hiermem_core.protocols import TokenCounter
     from hiermem_core.storage.database import Database
     from hiermem_core.threads.reading import Head
@@ -46,6 +48,11 @@ class Window:
     units: tuple[Unit, ...]
     ended_by: Literal["budget", "cap", "start"]
     older: Unit | None = None
+
+    @property
+    def newest_first(self) -> list[Unit]:
+        """Every unit that was read."""
+        return [*self.units[::-1], *([self.older] if self.older else [])]
 
 
 class SlidingWindow:
@@ -84,21 +91,45 @@ class SlidingWindow:
         cap = self._window_exchanges if cap is None else cap
         with self._database.read() as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
-        units = units_newest_first(self._backwards(head))
+            units = units_newest_first(backwards(connection, head))
+            read = take_window(
+                units, budget=budget_tokens, cap=cap, counter=StoredCounts(self._counter.id)
+            )
         guard = GuardedCounter(self._counter)
-        window = take_window(units, budget=budget_tokens, cap=cap, counter=guard)
+        window = take_window(read.newest_first, budget=budget_tokens, cap=cap, counter=guard)
         turns = tuple(turn for unit in window.units for turn in unit.turns)
         return ThreadLoad(turns, warnings=tuple(warnings_of(window, head.tally, guard)))
 
-    def _backwards(self, head: Head) -> Iterator[Turn]:
-        before = head.last_seq + 1
-        while before > 1:
-            with self._database.read() as connection:
-                page = reading.page_before(connection, head.number, before, PAGE)
-            yield from map(turn_of, page)
-            if len(page) < PAGE:
-                return
-            before = page[-1].seq
+
+class StoredCounts:
+    """Count by what is stored and nothing else, so that nobody's code runs in a transaction.
+
+    What is not stored counts 0: a window taken with it is never too short.
+    """
+
+    def __init__(self, counter_id: str) -> None:
+        self.id = counter_id
+
+    def count(self, text: str) -> int:
+        """Return 0."""
+        del text
+        return 0
+
+    def count_turn(self, turn: TurnDraft) -> int:
+        """Return 0."""
+        del turn
+        return 0
+
+
+def backwards(connection: Connection, head: Head) -> Iterator[Turn]:
+    """Yield the turns inside the exchanges, newest first, read page by page when asked for."""
+    before = head.last_seq + 1
+    while before > 1:
+        page = reading.page_before(connection, head.number, before, PAGE)
+        yield from map(turn_of, page)
+        if len(page) < PAGE:
+            return
+        before = page[-1].seq
 
 
 def checked_cap(window_exchanges: int | None) -> int | None:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, insert, update
 
-from hiermem_core.errors import InvalidInputError, NotFoundError, VersionConflictError
+from hiermem_core.errors import (
+    InvalidInputError,
+    LimitExceededError,
+    NotFoundError,
+    VersionConflictError,
+)
 from hiermem_core.models import events
 from hiermem_core.models.ids import check_name
 from hiermem_core.models.plain import dump_json
@@ -84,6 +89,7 @@ class ThreadStore:
             TurnConflictError: An id is stored with other content. Nothing was stored.
             VersionConflictError: `expected_seq` is not the newest seq. Nothing was stored.
         """
+        self._database.check_open()
         ready, replaced = self._ready(turns)
         if not ready and not removing:
             return TurnList()
@@ -161,6 +167,7 @@ class ThreadStore:
         Raises:
             ThreadNotFoundError: There is no such thread.
         """
+        self._database.check_open()
         wanted = list(dict.fromkeys(turn_ids))
         if not wanted:
             return {}
@@ -187,8 +194,7 @@ class ThreadStore:
             raise InvalidInputError("turns", "must be a list of turns")
         drafts = [as_draft(turn) for turn in turns]
         if len(drafts) > BATCH_LIMIT:
-            reason = f"{len(drafts)} turns at once; append at most {BATCH_LIMIT}"
-            raise InvalidInputError("turns", reason)
+            raise LimitExceededError("turns", limit=BATCH_LIMIT, actual=len(drafts))
         cleaner = TextCleaner()
         clean = [cleaned(draft, cleaner) for draft in drafts]
         return [counted(draft, self._counts(draft)) for draft in clean], cleaner.replaced

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from hiermem_core.errors import InvalidInputError
 from hiermem_core.models.plain import dump_json
@@ -94,9 +94,17 @@ class FunctionCounter:
         self._function = function
 
     def count(self, text: str) -> int:
-        """Return the tokens of a text."""
+        """Return the tokens of a text.
+
+        Raises:
+            InvalidInputError: The function returned neither tokens nor a whole number of them.
+        """
         counted = self._function(text)
-        return counted if isinstance(counted, int) else len(counted)
+        if isinstance(counted, Sequence):
+            return len(counted)
+        if not is_count(counted):
+            raise InvalidInputError("counter", f"{self.id} must return a number, at least 0")
+        return counted
 
     def count_turn(self, turn: TurnDraft) -> int:
         """Return the tokens of a turn."""
@@ -157,10 +165,15 @@ class GuardedCounter:
             counted = count(value)
         except Exception:  # noqa: BLE001 - a user's counter may raise anything; the estimate serves
             counted = None
-        if type(counted) is int and counted >= 0:
+        if is_count(counted):
             return counted
         self.failures += 1
         return estimate(value)
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Tell whether a value is a whole number of tokens; `True` is none."""
+    return type(value) is int and value >= 0
 
 
 def scaled(tokens: int, factor: float) -> int:

@@ -22,6 +22,14 @@ FRAGMENTS = (
 )
 """Words of all scripts, joined and unjoined emoji, marks, code, and what looks like markup."""
 
+SENTENCES = tuple(
+    fragment + FRAGMENTS[(7 * place + 3) % len(FRAGMENTS)] + FRAGMENTS[(11 * place) % 13]
+    for place, fragment in enumerate(FRAGMENTS)
+)
+
+TEXTS = (*FRAGMENTS, *SENTENCES, *(text * (9 + place) for place, text in enumerate(SENTENCES)))
+"""Words, sentences across scripts, and long texts: one draw each, since drawing costs most."""
+
 CALL_IDS = ("a", "b", "c", None)
 """Few, so that they are reused, answered late, and answered without a call."""
 
@@ -50,11 +58,9 @@ class Request:
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
-def texts(most: int = 6) -> st.SearchStrategy[str]:
+def texts() -> st.SearchStrategy[str]:
     """Give texts of all scripts; some long."""
-    joined = st.lists(st.sampled_from(FRAGMENTS), max_size=most).map("".join)
-    long = st.tuples(st.sampled_from(FRAGMENTS), st.integers(20, 80)).map(lambda t: t[0] * t[1])
-    return joined | long
+    return st.sampled_from(TEXTS)
 
 
 def blanks() -> st.SearchStrategy[str | None]:
@@ -64,14 +70,14 @@ def blanks() -> st.SearchStrategy[str | None]:
 
 def parts() -> st.SearchStrategy[list[dict[str, Any]]]:
     """Give content blocks: texts, media, reasoning, and blocks nobody knows."""
-    text = texts(2).map(lambda value: {"type": "text", "text": value})
+    text = texts().map(lambda value: {"type": "text", "text": value})
     return st.lists(text | st.sampled_from(MEDIA), min_size=1, max_size=3)
 
 
 def calls() -> st.SearchStrategy[list[ToolCall]]:
     """Give one to three parallel calls."""
-    arguments = st.dictionaries(texts(1), texts(2) | st.integers(), max_size=2)
-    call = st.builds(ToolCall, st.sampled_from(CALL_IDS), st.just("find"), arguments | texts(1))
+    arguments = st.dictionaries(texts(), texts() | st.integers(), max_size=2)
+    call = st.builds(ToolCall, st.sampled_from(CALL_IDS), st.just("find"), arguments | texts())
     return st.lists(call, min_size=1, max_size=3, unique_by=lambda call: call.id)
 
 
@@ -91,7 +97,7 @@ def spoken(draw: st.DrawFn, role: Any, *, pinned: bool = False) -> TurnDraft:
 @st.composite
 def calling(draw: st.DrawFn) -> TurnDraft:
     """Give an assistant turn with calls."""
-    content = draw(blanks() | texts(2))
+    content = draw(blanks() | texts())
     return TurnDraft(role="assistant", content=content, tool_calls=draw(calls()))
 
 
@@ -128,7 +134,7 @@ def exchanges(draw: st.DrawFn) -> list[TurnDraft]:
 def transcripts() -> st.SearchStrategy[list[TurnDraft]]:
     """Give whole transcripts, with loose turns anywhere."""
     piece = exchanges() | loose_turns().map(lambda turn: [turn])
-    return st.lists(piece, max_size=8).map(lambda pieces: [turn for some in pieces for turn in some])
+    return st.lists(piece, max_size=6).map(lambda pieces: [turn for some in pieces for turn in some])
 
 
 def drafts() -> st.SearchStrategy[TurnDraft]:
@@ -151,14 +157,14 @@ def currents(draw: st.DrawFn) -> Any:
 def requests(draw: st.DrawFn) -> Request:
     """Give a transcript that is not empty, a budget, and arguments of a context."""
     turns = draw(transcripts().filter(bool))
-    tools = [{"name": "find", "description": draw(texts(1))}] if draw(st.booleans()) else []
+    tools = [{"name": "find", "description": draw(texts())}] if draw(st.booleans()) else []
     cap = draw(st.none() | st.integers(0, 4))
     arguments = {
         "current": draw(currents()),
         "profile": Profile(working_memory=ThreadOptions(window_exchanges=cap)),
-        "system": draw(st.just("") | texts(2)),
+        "system": draw(st.just("") | texts()),
         "tools": tools,
-        "on_over_budget": draw(st.sampled_from(("truncate", "truncate", "raise"))),
+        "on_over_budget": draw(st.sampled_from(("truncate", "truncate", "truncate", "raise"))),
     }
-    budget = draw(st.integers(30, 250) | st.integers(0, 4_000))
+    budget = draw(st.integers(40, 400) | st.integers(0, 4_000))
     return Request(turns, budget, arguments)

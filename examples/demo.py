@@ -1,0 +1,93 @@
+"""One conversation on disk, read by LangChain and by LlamaIndex, within a token budget.
+
+Run it as `python examples/demo.py`. It needs no key, no server and no network, and it shows the
+frameworks that are installed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from hiermem_core import HierMem
+from hiermem_core.importing import import_memories
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hiermem_core import Tenant
+
+CONVERSATION = Path(__file__).with_name("conversation.jsonl")
+THREAD = "conversation"
+BUDGET = 1000
+WIDTH = 80
+NEWS = "One more thing: the exhibition opens on the second of May."
+
+
+def main() -> None:
+    """Import the conversation, then go on with it in each framework."""
+    with TemporaryDirectory() as folder, HierMem.open(folder) as memory:
+        alice = memory.tenant("alice")
+        print(import_memories(CONVERSATION, alice))
+        title("LangChain")
+        attempt(langchain, alice)
+        title("LlamaIndex")
+        attempt(llamaindex, alice)
+        title("the same thread, from the core")
+        print(f"{alice.thread(THREAD).info().turns} turns; the newest:")
+        for turn in alice.thread(THREAD).turns(last=2):
+            show_line(turn.role, turn.content)
+
+
+def langchain(alice: Tenant) -> None:
+    """Read and write the thread as a LangChain message history."""
+    from langchain_hiermem import HierMemChatMessageHistory
+
+    history = HierMemChatMessageHistory(alice.hiermem, tenant_id=alice.name, thread_id=THREAD)
+    history.add_user_message(NEWS)
+    show_window(len(history.messages), [(m.type, m.text) for m in history.window(BUDGET)])
+
+
+def llamaindex(alice: Tenant) -> None:
+    """Read and write the thread as a LlamaIndex chat memory."""
+    from llama_index.core.llms import ChatMessage
+
+    from llamaindex_hiermem import HierMemChatMemoryBuffer
+
+    memory = HierMemChatMemoryBuffer.from_defaults(
+        tenant=alice, chat_store_key=THREAD, token_limit=BUDGET
+    )
+    memory.put(ChatMessage(role="assistant", content="Noted: the second of May."))
+    window = [(message.role.value, message.content) for message in memory.get()]
+    show_window(len(memory.get_all()), window)
+
+
+def attempt(show: Callable[[Tenant], None], alice: Tenant) -> None:
+    """Show a framework, or say how to install it; its extra has the function's name."""
+    try:
+        show(alice)
+    except ImportError:
+        print(f'not installed; run: pip install "hiermem-core[{show.__name__}]"')
+
+
+def show_window(stored: int, window: list[tuple[str, str | None]]) -> None:
+    """Print how much of a thread fits the budget, and its end."""
+    print(f"{len(window)} of {stored} messages fit {BUDGET} tokens; the last of them:")
+    for role, text in window[-4:]:
+        show_line(role, text)
+
+
+def show_line(role: str, text: str | None) -> None:
+    """Print the beginning of a message."""
+    line = " ".join((text or "(calls a tool)").split())
+    print(f"  {role:>9}  {line[:WIDTH]}{'...' if line[WIDTH:] else ''}")
+
+
+def title(text: str) -> None:
+    """Print a heading."""
+    print(f"\n{text}\n{'-' * len(text)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""The steps of the demo: import, read back, fit into budgets, say what was left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import hiermem_core as core
+from hiermem_core.cli.output import table
+from hiermem_core.cli.plain import context_json
+from hiermem_core.cli.wording import counted, explain
+from hiermem_core.importing import import_memories
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    Tried = core.Context | core.BudgetExceededError
+
+BUDGETS = (500, 1000, 4000, 16000)
+
+
+def steps(
+    hiermem: core.HierMem, source: Path, question: str | None
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """Do the main job; before and after each step, yield what it gave, as JSON and as text."""
+    yield {}, f"1. Import {source} into a temporary memory"
+    tenant = hiermem.tenant("demo")
+    report = import_memories(source, tenant)
+    yield {"import": report.to_dict()}, f"{report}\n"
+    if report.threads:
+        info = max(tenant.threads(), key=lambda info: info.turns)
+        yield _read_back(info, hiermem.counter.id)
+        yield from _fit(tenant.thread(info.thread_id), question)
+
+
+def _read_back(info: core.ThreadInfo, counter: str) -> tuple[dict[str, Any], str]:
+    figures = f"{counted(info.turns, 'turn')}, {counted(info.tokens.get(counter, 0), 'token')}"
+    facts = {"thread": info.thread_id, "turns": info.turns, "tokens": dict(info.tokens)}
+    return facts, f"2. Read back thread {info.thread_id}: {figures} by {counter}\n"
+
+
+def _fit(thread: core.Thread, question: str | None) -> Iterator[tuple[dict[str, Any], str]]:
+    asked = f'is asked "{question}"' if question else "answers the newest question"
+    yield {"question": question}, f"3. Fit what a model reads when it {asked} into four budgets"
+    tried = {budget: _try(thread, budget, question) for budget in BUDGETS}
+    yield {"contexts": [_tried_json(one) for one in tried.values()]}, _budgets_table(tried)
+    yield {}, "\n4. Say what was left out, and why\n" + "\n".join(_left_out(tried))
+
+
+def _try(thread: core.Thread, budget: int, question: str | None) -> Tried:
+    try:
+        return thread.context(current=question, budget_tokens=budget)
+    except core.BudgetExceededError as error:
+        return error
+
+
+def _tried_json(tried: Tried) -> dict[str, Any]:
+    if isinstance(tried, core.Context):
+        return context_json(tried)
+    return {"budget": tried.available, "error": str(tried), "type": type(tried).__name__}
+
+
+def _budgets_table(tried: Mapping[int, Tried]) -> str:
+    contexts = [one for one in tried.values() if isinstance(one, core.Context)]
+    names = list(dict.fromkeys(part.name for one in contexts for part in one.receipt.sections))
+    head = ("budget", "used", "turns", "exchanges", "trimmed", *names)
+    return table(head, [_row(one, names) for one in contexts])
+
+
+def _row(context: core.Context, sections: Sequence[str]) -> list[str]:
+    receipt, kept = context.receipt, context.messages
+    trimmed = sum(warning.count for warning in context.warnings if warning.code == "turns_trimmed")
+    exchanges = sum(turn.role == "user" and not turn.pinned for turn in kept)
+    figures = (receipt.budget, receipt.total, len(kept), exchanges, trimmed)
+    return [f"{figure:,}" for figure in (*figures, *map(receipt.tokens, sections))]
+
+
+def _left_out(tried: Mapping[int, Tried]) -> Iterator[str]:
+    for budget, one in tried.items():
+        if isinstance(one, core.BudgetExceededError):
+            yield f"{budget:,}: {one}"
+        else:
+            yield from (f"{budget:,}: {explain(warning)}" for warning in one.warnings)

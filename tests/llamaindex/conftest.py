@@ -1,0 +1,62 @@
+"""Memories of both kinds, and calls of both colours."""
+
+from __future__ import annotations
+
+import pytest
+
+from hiermem_core import FunctionCounter, HierMem
+from llamaindex_hiermem import HierMemChatMemoryBuffer
+
+
+@pytest.fixture
+def counter():
+    """Count words, so that figures in tests can be read."""
+    return FunctionCounter(str.split, id="words")
+
+
+@pytest.fixture(params=["in_memory", "durable"])
+def location(request, tmp_path):
+    return ":memory:" if request.param == "in_memory" else str(tmp_path / "memory.db")
+
+
+@pytest.fixture
+def hiermem(location, counter):
+    with HierMem.open(location, counter=counter) as hiermem:
+        yield hiermem
+
+
+@pytest.fixture
+def tenant(hiermem):
+    return hiermem.tenant("alice")
+
+
+@pytest.fixture
+def make_memory(tenant):
+    """Return a maker of memories on one tenant; each call makes a new object."""
+
+    def make(chat_store_key="trip", **options):
+        return HierMemChatMemoryBuffer.from_defaults(
+            **{"tenant": tenant, "tokenizer_fn": str.split, **options},
+            chat_store_key=chat_store_key,
+        )
+
+    return make
+
+
+@pytest.fixture
+def memory(make_memory):
+    return make_memory()
+
+
+@pytest.fixture(params=["sync", "async"])
+def call(request):
+    """Return a caller of a method, or of its async twin."""
+
+    async def sync_call(method, *arguments, **options):
+        return method(*arguments, **options)
+
+    async def async_call(method, *arguments, **options):
+        twin = getattr(method.__self__, f"a{method.__name__}")
+        return await twin(*arguments, **options)
+
+    return sync_call if request.param == "sync" else async_call

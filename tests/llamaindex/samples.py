@@ -1,0 +1,148 @@
+"""What the tests of the buffer are made of: messages, models, agents, and fresh interpreters."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.llms import ChatMessage, MessageRole
+from llama_index.core.llms.mock import MockFunctionCallingLLM
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from llamaindex_hiermem.blocks import block_classes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+WATCHDOG_SECONDS = 60.0
+CITY = {"city": "Oslo"}
+
+_LETTERS = {
+    "U": MessageRole.USER,
+    "A": MessageRole.ASSISTANT,
+    "T": MessageRole.TOOL,
+    "S": MessageRole.SYSTEM,
+    "F": MessageRole.FUNCTION,
+    "M": MessageRole.MODEL,
+    "D": MessageRole.DEVELOPER,
+    "C": MessageRole.CHATBOT,
+}
+
+
+def user(text: str) -> ChatMessage:
+    return ChatMessage(role="user", content=text)
+
+
+def assistant(text: str) -> ChatMessage:
+    return ChatMessage(role="assistant", content=text)
+
+
+def system(text: str) -> ChatMessage:
+    return ChatMessage(role="system", content=text)
+
+
+def block(kind: str, **fields: Any) -> Any:
+    return block_classes()[kind](**fields)
+
+
+def asking(*call_ids: str, text: str | None = None, **arguments: Any) -> ChatMessage:
+    """Return an assistant message that calls `weather` once for each id."""
+    calls = [
+        block(
+            "tool_call", tool_call_id=call_id, tool_name="weather", tool_kwargs=arguments or CITY
+        )
+        for call_id in call_ids
+    ]
+    said = [] if text is None else [block("text", text=text)]
+    return ChatMessage(role="assistant", blocks=[*said, *calls])
+
+
+def result(call_id: str, text: str) -> ChatMessage:
+    return ChatMessage(role="tool", content=text, additional_kwargs={"tool_call_id": call_id})
+
+
+def exchange(name: str, *, words: int = 5) -> list[ChatMessage]:
+    return [user(f"{name} " + "ask " * (words - 1)), assistant(f"{name} " + "say " * (words - 1))]
+
+
+def thread_of(notation: str) -> list[ChatMessage]:
+    """Return the thread of a notation: `U5` is a user message of five words.
+
+    An assistant message in front of tool messages calls them.
+    """
+    terms = notation.split()
+    messages: list[ChatMessage] = []
+    for place, term in enumerate(terms):
+        text = " ".join(f"{term}.{place}.{word}" for word in range(int(term[1:])))
+        if term[0] == "T":
+            messages.append(result(f"call-{place}", text))
+        elif (answers := _answers(terms, place)) and term[0] == "A":
+            messages.append(asking(*(f"call-{answer}" for answer in answers), text=text))
+        else:
+            messages.append(ChatMessage(role=_LETTERS[term[0]], content=text))
+    return messages
+
+
+def notation_of(messages: Sequence[ChatMessage]) -> str:
+    """Return the notation of messages that `thread_of` made."""
+    letters = {role: letter for letter, role in _LETTERS.items()}
+    return " ".join(f"{letters[m.role]}{len(str(m.content).split())}" for m in messages)
+
+
+def _answers(terms: Sequence[str], place: int) -> list[int]:
+    answers = []
+    for later in range(place + 1, len(terms)):
+        if terms[later][0] != "T":
+            break
+        answers.append(later)
+    return answers
+
+
+def texts(messages: Sequence[ChatMessage]) -> list[str | None]:
+    return [message.content for message in messages]
+
+
+class Facts(BaseRetriever):
+    """A retriever that knows one thing."""
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return [NodeWithScore(node=TextNode(text="The fjord is deep."), score=1.0)]
+
+
+def weather(city: str = "Oslo") -> str:
+    """Return the weather of a city."""
+    return f"22 degrees in {city}"
+
+
+def ask_then_answer(messages: Sequence[ChatMessage], **ignored: Any) -> ChatMessage:
+    """Answer as a model does that calls `weather` once for each question."""
+    return assistant("It is warm.") if messages[-1].role == "tool" else asking("c1")
+
+
+def agent_of(
+    reply: Callable[..., ChatMessage] = ask_then_answer,
+    *,
+    tools: Sequence[Any] = (weather,),
+    **options: Any,
+) -> FunctionAgent:
+    llm = MockFunctionCallingLLM(response_generator=reply, is_chat_model=True)
+    return FunctionAgent(tools=list(tools), llm=llm, **options)
+
+
+def start_python(script: str, *arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """Start a fresh interpreter."""
+    command = [sys.executable, "-c", dedent(script), *map(str, arguments)]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen(command, text=True, **{**pipes, **options})
+
+
+def run_python(script: str, *arguments: object) -> str:
+    """Run a script in a fresh interpreter, and return what it prints."""
+    child = start_python(script, *arguments)
+    output, errors = child.communicate(timeout=WATCHDOG_SECONDS)
+    assert child.returncode == 0, errors
+    return output
