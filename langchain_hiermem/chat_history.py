@@ -14,19 +14,18 @@ from langchain_core.runnables import ConfigurableFieldSpec
 
 from hiermem_core import (
     HierMem,
+    NotFoundError,
     ThreadNotFoundError,
-    Turn,
     TurnConflictError,
     TurnDraft,
     fingerprint,
-    load_json,
 )
 from langchain_hiermem.messages import merge_chunks, message_to_turn, turn_to_message
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from hiermem_core import Thread
+    from hiermem_core import Thread, Turn
 
 REMOVE_ALL = "__remove_all__"
 """LangGraph's id of a `RemoveMessage` that means every message."""
@@ -93,6 +92,7 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
         """Every message of the thread, in order; a fresh list, empty for a new thread."""
+        self._raise_failed_write()
         return [turn_to_message(turn) for turn in self._turns()]
 
     def window(self, budget: int) -> list[BaseMessage]:
@@ -106,9 +106,9 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
         self._raise_failed_write()
         try:
             context = self._thread.context(budget_tokens=budget)
+            return [self._viewed(turn) for turn in context.messages]
         except ThreadNotFoundError:
             return []
-        return [turn_to_message(turn) for turn in context.messages]
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Store messages in one transaction, in order.
@@ -150,26 +150,31 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
         await self._hiermem.pool.run(self.clear)
 
     def _turns(self) -> Sequence[Turn]:
-        self._raise_failed_write()
         try:
             return self._thread.turns()
         except ThreadNotFoundError:
             return []
 
+    def _viewed(self, turn: Turn) -> BaseMessage:
+        """Return the message of a turn in a window; a shortened one keeps its own id."""
+        message = turn_to_message(turn)
+        if turn.origin is None:
+            for stored in self._thread.turns(after=turn.seq - 1, before=turn.seq + 1):
+                message.id = turn_to_message(stored).id
+        return message
+
     def _store(self, messages: Sequence[BaseMessage]) -> None:
-        fresh: list[BaseMessage] = []
-        removing: list[str] = []
-        for message in merge_chunks(messages):
-            if not isinstance(message, RemoveMessage):
-                fresh.append(message)
+        """Store; read the thread again if a message to remove was removed meanwhile."""
+        full = merge_chunks(messages)
+        is_removing = any(isinstance(message, RemoveMessage) for message in full)
+        while True:
+            stored = self._turns() if is_removing else ()
+            fresh, removing = parted(full, {str(t.id): turn_to_message(t).id for t in stored})
+            try:
+                self._append([draft_of(message, self._key[1]) for message in fresh], removing)
+            except NotFoundError:
                 continue
-            stored = turns_named(self._turns(), str(message.id))
-            kept = [] if message.id == REMOVE_ALL else [m for m in fresh if m.id != message.id]
-            if not stored and len(kept) == len(fresh) and message.id != REMOVE_ALL:
-                raise ValueError(f"no message has the id {message.id!r}; read the thread for ids")
-            fresh = kept
-            removing += stored
-        self._append([draft_of(message, self._key[1]) for message in fresh], removing)
+            return
 
     def _append(self, drafts: Sequence[TurnDraft], removing: Sequence[str]) -> None:
         """Append; a message whose stored turn was edited since is a further turn."""
@@ -177,13 +182,15 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
             try:
                 self._thread.append(drafts, removing=removing)
             except TurnConflictError as conflict:
-                drafts = [replace(d, id=None) if d.id == conflict.turn_id else d for d in drafts]
+                drafts = [further(d) if d.id == conflict.turn_id else d for d in drafts]
             else:
                 return
 
     def _raise_failed_write(self) -> None:
+        if not self._strict:
+            return
         error = _failed_writes.get(self._hiermem, {}).pop(self._key, None)
-        if self._strict and error is not None:
+        if error is not None:
             raise error
 
 
@@ -225,14 +232,33 @@ def draft_of(message: BaseMessage, thread_id: str) -> TurnDraft:
     return replace(draft, id=str(uuid5(_TURN_IDS, name)))
 
 
-def turns_named(turns: Sequence[Turn], message_id: str) -> list[str]:
-    """Return the ids of the turns whose message has this id, or of all for the remove-all id."""
-    return [str(turn.id) for turn in turns if message_id in (REMOVE_ALL, source_message_id(turn))]
+def further(draft: TurnDraft) -> TurnDraft:
+    """Return the draft under the next id of its message; the same one each time."""
+    return replace(draft, id=str(uuid5(_TURN_IDS, str(draft.id))))
 
 
-def source_message_id(turn: Turn) -> str | None:
-    """Return the id a turn's message has in LangChain."""
-    if turn.origin is None or turn.origin.framework != "langchain":
-        return turn.id
-    message_id: str | None = load_json(turn.origin.dump).get("data", {}).get("id")
-    return message_id
+def parted(
+    messages: Sequence[BaseMessage], stored: Mapping[str, str | None]
+) -> tuple[list[BaseMessage], list[str]]:
+    """Return the messages to add, and the ids of the turns to remove.
+
+    Args:
+        stored: The message id of each stored turn, by turn id.
+
+    Raises:
+        ValueError: A `RemoveMessage` names no message that is stored or comes before it.
+    """
+    fresh: list[BaseMessage] = []
+    removing: list[str] = []
+    for message in messages:
+        if not isinstance(message, RemoveMessage):
+            fresh.append(message)
+            continue
+        is_all = message.id == REMOVE_ALL
+        named = [turn_id for turn_id, name in stored.items() if is_all or name == message.id]
+        kept = [one for one in fresh if not is_all and one.id != message.id]
+        if not (is_all or named or len(kept) < len(fresh)):
+            raise ValueError(f"no message has the id {message.id!r}; read the thread for ids")
+        fresh = kept
+        removing += named
+    return fresh, removing

@@ -7,7 +7,15 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core import Context, ContextWarning, Receipt, Section, Thread, ThreadNotFoundError
+from hiermem_core import (
+    BudgetExceededError,
+    Context,
+    ContextWarning,
+    Receipt,
+    Section,
+    Thread,
+    ThreadNotFoundError,
+)
 from llamaindex_hiermem.messages import FRAMEWORK, projected_message, restored_message
 from llamaindex_hiermem.window import BufferWindow, Count, choose_window
 
@@ -30,7 +38,15 @@ def core_context(thread: Thread, *, limit: int, initial: int) -> Context:
     try:
         return thread.context(budget_tokens=limit, prefix_tokens=initial)
     except ThreadNotFoundError:
-        return Context((), (), _receipt(limit, "", Section("prefix", initial)))
+        return _empty_context(thread, limit=limit, initial=initial)
+
+
+def _empty_context(thread: Thread, *, limit: int, initial: int) -> Context:
+    if initial > limit:
+        raise BudgetExceededError(needed=initial, available=limit, parts={"prefix": initial})
+    counter = thread.tenant.hiermem.counter
+    exact: bool = getattr(counter, "exact", True)
+    return Context((), (), _receipt(limit, counter.id, Section("prefix", initial), exact=exact))
 
 
 def compat_context(thread: Thread, *, limit: int, initial: int, count: Count) -> Context:
@@ -124,5 +140,5 @@ def newest_first(thread: Thread) -> Iterator[Turn]:
         before = page[0].seq
 
 
-def _receipt(limit: int, counter: str, *sections: Section) -> Receipt:
-    return Receipt(budget=limit, reserve=0, counter=counter, exact=True, sections=sections)
+def _receipt(limit: int, counter: str, *sections: Section, exact: bool = True) -> Receipt:
+    return Receipt(budget=limit, reserve=0, counter=counter, exact=exact, sections=sections)

@@ -28,7 +28,11 @@ BAD_LINES = {
     "two values": ("{} {}", "invalid_json", "Extra data"),
     "not a number": ('{"role": "user", "content": NaN}', "invalid_json", "mend it"),
     "too deep": ("[" * 100_000, "invalid_json", "RecursionError"),
-    "latin-1 bytes": (message().replace("x", "é").encode("latin-1"), "not_text", "save it as UTF-8"),
+    "latin-1 bytes": (
+        message().replace("x", "é").encode("latin-1"),
+        "not_text",
+        "save it as UTF-8",
+    ),
     "a number": ("3", "invalid_record", "not an object"),
     "a list": ("[1, 2]", "invalid_record", "not an object"),
     "null": ("null", "invalid_record", "not an object"),

@@ -33,7 +33,7 @@ def test_turns_arrive_in_the_source_s_order_with_its_times(alice, source, said):
     assert (report.status, report.exit_code) == ("complete", 0)
 
 
-def test_i2_a_second_import_stores_nothing_and_counts_unchanged(alice, source):
+def test_a_second_import_stores_nothing_and_counts_unchanged(alice, source):
     path = source(talk(7))
     import_memories(path, alice, batch_size=3)
     before = alice.thread("talk").turns()
@@ -99,7 +99,7 @@ def test_i47_new_turns_of_a_source_do_not_follow_local_ones(alice, source, said)
     assert all("line" in item.ref for item in report.items)
 
 
-def test_i49_interleaved_threads_are_not_mixed(alice, source, said):
+def test_interleaved_threads_are_not_mixed(alice, source, said):
     messages = [
         {"role": "user", "content": f"{name} {n}", "thread_id": name}
         for n in range(25)
@@ -123,7 +123,7 @@ def test_i40_tenants_import_one_source_side_by_side(memory, alice, source):
     assert ids[0] == ids[1]
 
 
-def test_i6_two_imports_of_one_source_at_once_store_each_record_once(alice, source):
+def test_two_imports_of_one_source_at_once_store_each_record_once(alice, source):
     path = source(talk(200))
     reports = []
 

@@ -78,7 +78,7 @@ def test_the_dictionary_is_plain_json_with_every_figure():
 
 
 def test_a_report_holds_no_content(alice, source):
-    secret = "the launch code is 0000"  # noqa: S105 - content, not a password
+    secret = "the launch code is 0000"
     bad = [
         {"role": "user", "content": {"a": secret}},
         {"role": secret * 20, "content": secret},

@@ -19,9 +19,7 @@ from hiermem_core import HierMem
 from hiermem_core.testing import FakeClock
 from langchain_hiermem import HISTORY_FIELDS, HierMemChatMessageHistory, history_factory
 
-SOURCES = [
-    str(Path(package.__file__).parents[1]) for package in (hiermem_core, langchain_hiermem)
-]
+SOURCES = [str(Path(package.__file__).parents[1]) for package in (hiermem_core, langchain_hiermem)]
 
 KEYS = {"input_messages_key": "question", "history_messages_key": "history"}
 

@@ -22,7 +22,7 @@ from langchain_core.messages import (
 )
 
 from hiermem_core import HierMem, MissingIdentityError, TurnDraft
-from hiermem_core.testing.contracts.probes import database_bytes, reads_of
+from hiermem_core.testing.contracts.probes import database_bytes, reads_of, spoil_turn
 from langchain_hiermem import HISTORY_FIELDS, HierMemChatMessageHistory, history_factory
 
 CALL = {"id": "c1", "name": "find", "args": {"place": "Oslo", "days": 2}, "type": "tool_call"}
@@ -271,6 +271,18 @@ def test_turns_of_another_origin_are_read_too(history, thread):
         HumanMessage("from the core", id="u1"),
         AIMessage("an answer", id="a1"),
     ]
+
+
+@pytest.mark.parametrize("damage", [{"dump": "{broken"}, {"body": "{broken"}, {"role": "narrator"}])
+def test_one_damaged_turn_never_blocks_the_thread(history, thread, damage):
+    history.add_messages(TOOL_RUN)
+    spoil_turn(thread, 3, **damage)
+
+    messages = history.messages
+
+    assert len(messages) == len(TOOL_RUN)
+    assert [*messages[:2], *messages[3:]] == [*TOOL_RUN[:2], *TOOL_RUN[3:]]
+    assert history.window(5000)
 
 
 def test_chunks_of_one_stream_are_stored_as_one_full_message(history):

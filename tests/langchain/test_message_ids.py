@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from hiermem_core import HierMem
-from hiermem_core.testing.contracts.probes import database_bytes
+from hiermem_core.testing.contracts.probes import database_bytes, spoil_turn
 from langchain_hiermem import HierMemChatMessageHistory
 
 EVERYTHING = RemoveMessage(id="__remove_all__")
@@ -254,6 +254,15 @@ def test_a_removed_message_can_be_added_again_at_the_end(history):
     history.add_messages([AIMessage("b", id="m2")])
 
     assert history.messages == [first, AIMessage("b", id="m2")]
+
+
+def test_remove_works_beside_a_turn_whose_dump_is_damaged(history, thread):
+    history.add_messages([HumanMessage("a", id="m1"), AIMessage("b", id="m2")])
+    spoil_turn(thread, 1, dump="{broken")
+
+    history.add_messages([RemoveMessage(id="m2")])
+
+    assert contents(history) == ["a"]
 
 
 def test_a_result_whose_call_was_removed_is_not_in_the_window(history):

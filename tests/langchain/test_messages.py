@@ -101,7 +101,7 @@ def test_lc5_a_call_is_one_call_in_every_shape(shape: str) -> None:
 
 
 def test_calls_without_ids_are_paired_in_order() -> None:
-    blocks = [typed("function_call", name="search", args={}) for _ in range(2)]
+    blocks: list[Any] = [typed("function_call", name="search", args={})] * 2
     calls = [{"id": None, "name": "search", "args": {"page": page}} for page in (1, 2)]
 
     draft = message_to_turn(AIMessage(blocks, tool_calls=calls))
@@ -266,13 +266,14 @@ def test_a_subclass_comes_back_as_the_standard_class_with_its_fields() -> None:
         signature: str
 
     class Piece(AIMessageChunk):
-        pass
+        extent: int = 1
 
-    read = turn_to_message(after_restart(message_to_turn(Signed(content="a", signature="s"))))
-    read_piece = turn_to_message(after_restart(message_to_turn(Piece(content="a"))))
+    human = message_to_turn(Signed(content="a", signature="s"))
+    ai = message_to_turn(Piece(content="a"))
 
-    assert (type(read), read) == (HumanMessage, HumanMessage("a", signature="s"))
-    assert (type(read_piece), read_piece) == (AIMessage, AIMessage("a"))
+    assert (human.role, ai.role) == ("user", "assistant")
+    assert turn_to_message(human) == HumanMessage("a", signature="s")
+    assert turn_to_message(ai) == AIMessage("a", extent=1)
 
 
 CLEAN = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)
@@ -298,11 +299,8 @@ def values(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 KNOWN_BLOCKS = [
     typed("image", base64="QUJD", mime_type="image/png"),
-    typed("file", source_type="base64", data="QUJD", mime_type="application/pdf"),
-    typed("image_url", image_url={"url": "data:image/png;base64,QUJD", "detail": "low"}),
     typed("input_audio", input_audio={"data": "QUJD", "format": "wav"}),
     typed("document", source=typed("base64", media_type="application/pdf", data="QUJD")),
-    typed("tool_result", tool_use_id="1", content=[typed("text", text="a")]),
     {"image": {"format": "png", "source": {"bytes": b"ABC"}}},
     TOOL_USE,
     RESPONSES_CALL,

@@ -73,7 +73,7 @@ def test_lc1_a_call_and_all_its_results_are_in_the_window_together_or_not_at_all
 def test_lc1_in_the_newest_exchange_a_call_never_stands_without_a_result(hiermem, history):
     long = "a long tale of a tool " * 20
     history.add_messages(
-        [HumanMessage("a"), calling("1", "2"), result("1", long), result("2", long), AIMessage("so")]
+        [HumanMessage("a"), calling("1", "2"), *(result(i, long) for i in "12"), AIMessage("so")]
     )
 
     windows = [window for window in windows_of_every_budget(hiermem, history) if window]
@@ -178,8 +178,10 @@ def test_a_negative_budget_is_refused(history):
 @pytest.mark.parametrize("k", [0, 1, 2, 5])
 def test_lc7_a_window_of_k_exchanges_starts_at_a_user_turn_and_cuts_no_pair(history, thread, k):
     exchanges = [
-        [HumanMessage(f"q{n}"), calling(f"a{n}", f"b{n}"), result(f"a{n}"), result(f"b{n}")]
-        + [calling(f"c{n}"), result(f"c{n}"), AIMessage(f"done {n}")]
+        [
+            *(HumanMessage(f"q{n}"), calling(f"a{n}", f"b{n}"), result(f"a{n}"), result(f"b{n}")),
+            *(calling(f"c{n}"), result(f"c{n}"), AIMessage(f"done {n}")),
+        ]
         for n in range(8)
     ]
     history.add_messages([message for exchange in exchanges for message in exchange])

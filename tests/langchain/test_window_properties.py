@@ -22,7 +22,8 @@ from langchain_hiermem import HierMemChatMessageHistory, message_to_turn, turn_t
 
 FRAGMENTS = (
     *("hello world ", "The quick brown fox. ", "x", "\n\n", "0123456789 ", "https://x.org/?a=b "),
-    *("你好，世界。", "日本語の文章です。", "Привет, мир! ", "مرحبا بالعالم ", "👩‍👩‍👧‍👦", "e\u0301"),
+    *("你好世界。", "日本語の文章です。", "Привет, мир! ", "مرحبا بالعالم "),
+    *("\U0001f469\u200d\U0001f467", "e\u0301", "\u202eabc"),
     *("def f(x):\n    return x ** 2\n", '{"a": [1, null]} ', "<|endoftext|>"),
 )
 CALL_IDS = ("a", "b", "c")
@@ -90,7 +91,7 @@ def calls():
     return st.lists(one, min_size=1, max_size=3, unique_by=lambda call: call["id"])
 
 
-def results(call_ids=st.sampled_from(CALL_IDS)):
+def results(call_ids):
     return st.builds(ToolMessage, texts() | st.just(""), tool_call_id=call_ids)
 
 
@@ -105,9 +106,8 @@ def exchanges(draw):
     for _ in range(draw(st.integers(0, 2))):
         asked = draw(asking())
         messages.append(asked)
-        for call in draw(st.permutations(asked.tool_calls)):
-            if draw(st.integers(0, 5)):
-                messages.append(draw(results(st.just(call["id"]))))
+        answered = [c for c in draw(st.permutations(asked.tool_calls)) if draw(st.integers(0, 5))]
+        messages += [draw(results(st.just(call["id"]))) for call in answered]
     return messages + draw(st.lists(st.builds(AIMessage, contents()), max_size=1))
 
 
@@ -117,7 +117,7 @@ def loose_messages():
         st.builds(HumanMessage, contents()),
         st.builds(AIMessage, contents()),
         asking(),
-        results(),
+        results(st.sampled_from(CALL_IDS)),
         st.builds(SystemMessage, texts()),
         st.builds(FunctionMessage, texts(), name=st.just("add")),
         st.builds(ChatMessage, texts(), role=st.sampled_from(("critic", "assistant"))),
@@ -138,8 +138,7 @@ def window_of(history, budget):
     """Return the window, or `None` where the budget is too small for any."""
     try:
         return history.window(budget)
-    except BudgetExceededError as exceeded:
-        assert exceeded.needed > exceeded.available
+    except BudgetExceededError:
         return None
 
 
@@ -233,7 +232,7 @@ def test_lc47_what_another_tenant_writes_changes_no_message_and_no_window(case, 
 
 @given(cases())
 def test_lc48_the_window_is_within_the_budget_by_the_counter(case):
-    with case.written() as (hiermem, history):
+    with case.written() as (_, history):
         window = window_of(history, case.budget)
         if window is None:
             return
@@ -244,7 +243,7 @@ def test_lc48_the_window_is_within_the_budget_by_the_counter(case):
 
 @given(cases())
 def test_lc48_the_same_window_is_given_while_it_fits_more(case):
-    with case.written() as (hiermem, history):
+    with case.written() as (_, history):
         kept = [
             len(window)
             for budget in range(case.budget, case.budget + 300, 60)

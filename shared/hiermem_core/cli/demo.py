@@ -50,15 +50,16 @@ def demo(
         write_json(value)
     note(ESTIMATED, quiet=quiet or exact)
     note("the temporary memory is gone; to keep one of your own: hiermem init", quiet=quiet)
+    raise typer.Exit(value["import"]["exit_code"])
 
 
 def conversation_file() -> Path:
-    """Return the conversation that comes with HierMem: of the checkout, else of the wheel.
+    """Return the conversation that comes with HierMem: in the wheel, or in the checkout.
 
     Raises:
         InvalidInputError: It is in neither.
     """
-    places = (_PACKAGE.parents[1] / _FILE, _PACKAGE / _FILE)
+    places = (_PACKAGE / _FILE, _PACKAGE.parents[1] / _FILE)
     found = next((place for place in places if place.is_file()), None)
     if found is None:
         raise core.InvalidInputError("file", "the demo conversation is missing; name one by --file")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import typer
 
 from hiermem_core.cli.app import app
-from hiermem_core.cli.output import OutputClosed, note, printable
+from hiermem_core.cli.output import OutputClosed, flush, note, printable
 from hiermem_core.errors import (
     ConfigurationError,
     HierMemError,
@@ -19,7 +19,7 @@ from hiermem_core.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 SUCCESS = 0
 FAILURE = 1
@@ -39,18 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Those of the process when `None`.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in words
     _take_any_character()
-    try:
-        code = app(words, prog_name="hiermem", standalone_mode=False) or SUCCESS
-    except OutputClosed:
-        code = SUCCESS
-    except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
-    except (_UsageError, HierMemError, OSError) as error:
-        code = _tell(error, as_json="--json" in words)
+    command = partial(app, words, prog_name="hiermem", standalone_mode=False)
+    code = _ended(command, as_json=as_json)
     if code == INTERRUPTED:
         note("interrupted; what is stored stays, and the same command goes on")
-    return code if _flushed() else max(code, FAILURE)
+    return max(code, _ended(flush, as_json=as_json))
 
 
 def exit_code_of(error: Exception) -> int:
@@ -69,6 +64,17 @@ def text_of(error: Exception) -> str:
     return printable(text, keep="")
 
 
+def _ended(step: Callable[[], int | None], *, as_json: bool) -> int:
+    try:
+        return step() or SUCCESS
+    except OutputClosed:
+        return SUCCESS
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except (_UsageError, HierMemError, OSError) as error:
+        return _tell(error, as_json=as_json)
+
+
 def _tell(error: Exception, *, as_json: bool) -> int:
     if as_json:
         note(json.dumps({"error": text_of(error), "type": type(error).__name__}))
@@ -84,21 +90,3 @@ def _take_any_character() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _flushed() -> bool:
-    """Flush what was printed; a reader that has left is no failure, a full disk is one."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except BrokenPipeError:
-        _drop_output()
-    except OSError as error:
-        _drop_output()
-        note(f"error: {error.strerror}: standard output")
-        return False
-    return True
-
-
-def _drop_output() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

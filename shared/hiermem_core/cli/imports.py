@@ -1,12 +1,13 @@
 """`hiermem import`: the conversations of a file into threads."""
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from hiermem_core.cli.opening import opened_tenant
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, TenantOption
-from hiermem_core.cli.output import emit, note
+from hiermem_core.cli.output import OutputClosed, emit, note
 from hiermem_core.cli.progress import progress_bar
 from hiermem_core.importing import find_source, import_memories
 
@@ -16,7 +17,7 @@ def import_file(
     *,
     thread: Annotated[
         str | None,
-        typer.Option("--thread", metavar="NAME", help="A name for the thread, if there is one."),
+        typer.Option("--thread", metavar="NAME", help="Rename the thread of a file with one."),
     ] = None,
     batch_size: Annotated[
         int,
@@ -42,5 +43,6 @@ def import_file(
         report = import_memories(
             source, owner, thread=thread, batch_size=batch_size, progress=progress
         )
-    emit(report.to_dict(), [str(report)], as_json=as_json)
+    with suppress(OutputClosed):  # the exit code is for those who do not read, too
+        emit(report.to_dict(), [str(report)], as_json=as_json)
     raise typer.Exit(report.exit_code)

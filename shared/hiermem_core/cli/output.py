@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _STEERING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -33,7 +34,11 @@ def printable(text: str, *, keep: str = "\n\t") -> str:
 
 
 def write(text: str) -> None:
-    """Print text to stdout, whole, with control characters as escapes."""
+    """Print text to stdout, whole, with control characters as escapes.
+
+    Raises:
+        OutputClosed: Whoever read it has left.
+    """
     _print(printable(text))
 
 
@@ -60,6 +65,18 @@ def note(text: str, *, quiet: bool = False) -> None:
         sys.stderr.flush()
 
 
+def flush() -> None:
+    """Hand on what was printed.
+
+    Raises:
+        OutputClosed: Whoever read it has left.
+        OSError: It cannot be written, such as on a full disk.
+    """
+    if sys.stdout is not None:
+        with _checked_output():
+            sys.stdout.flush()
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return aligned columns: within the width of a terminal, elsewhere as wide as they are."""
     from rich.console import Console  # noqa: PLC0415 - rich is not needed for --help
@@ -75,6 +92,18 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     buffer = StringIO()
     Console(file=buffer, width=_width(lines), color_system=None).print(grid)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+
+
+@contextmanager
+def _checked_output() -> Iterator[None]:
+    """Write to stdout in a block; what it cannot take is dropped, so that it fails once."""
+    try:
+        yield
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise OutputClosed from None
+        raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def _width(lines: Iterable[Sequence[str]]) -> int | None:
@@ -97,7 +126,5 @@ def _escaped(character: str) -> str:
 def _print(text: str) -> None:
     if sys.stdout is None:
         return
-    try:
+    with _checked_output():
         sys.stdout.write(text + "\n")
-    except BrokenPipeError:
-        raise OutputClosed from None

@@ -115,13 +115,27 @@ class PlainEncoder:
         for kind, name, as_text in _TEXT_ENCODERS:
             if isinstance(value, kind):
                 return _tagged(name, as_text(value))
-        if isinstance(value, tuple | set | frozenset):
-            kind = next(k for k in (tuple, set, frozenset) if isinstance(value, k))
-            return _tagged(kind.__name__, self._items(value, path))
-        if callable(getattr(value, "model_dump", None)):
-            return self.encode(value.model_dump(), path)
+        if isinstance(value, tuple):
+            return _tagged("tuple", self._items(value, path))
+        if isinstance(value, set | frozenset):
+            kind = "set" if isinstance(value, set) else "frozenset"
+            return _tagged(kind, sorted(self._items(value, path), key=dump_json))
+        fields = _model_fields(value)
+        if fields is not None:
+            return self.encode(fields, path)
         self.replaced.append(path)
         return _tagged(_REPLACED, type(value).__name__)
+
+
+def _model_fields(value: Any) -> Any:
+    """Return what a pydantic-like value dumps to, or `None` where it has or gives no dump."""
+    dump = getattr(value, "model_dump", None)
+    if isinstance(value, type) or not callable(dump):
+        return None
+    try:
+        return dump()
+    except Exception:  # noqa: BLE001 - a stranger's dump may raise anything; the marker serves
+        return None
 
 
 def to_plain(value: Any) -> Any:

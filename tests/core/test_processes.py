@@ -1,0 +1,249 @@
+"""Threads of several processes, and processes that are killed."""
+
+from __future__ import annotations
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from core.children import finish, run, run_until_killed, start
+
+from hiermem_core import HierMem
+from hiermem_core.testing import FaultPlan, InjectedFault
+from hiermem_core.testing.contracts.samples import asked_and_answered, said
+from hiermem_core.testing.contracts.threads import assert_batches_are_whole
+
+APPEND_BATCHES = """
+from hiermem_core import HierMem
+location, worker, batches, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+with HierMem.open(location, encoding="o200k_base") as hiermem:
+    thread = hiermem.tenant("acme").thread("t1")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for batch in range(batches):
+        names = [f"{worker}-{batch}.{place}" for place in range(size)]
+        thread.append([{"role": "user", "content": name} for name in names])
+"""
+
+REPLACE_AND_DIE = """
+from hiermem_core import HierMem
+from hiermem_core.testing import FaultPlan
+location, point = sys.argv[1:]
+thread = HierMem.open(location).tenant("acme").thread("t1")
+with FaultPlan(point, action="kill"):
+    thread.replace([{"role": "user", "content": f"new {place}"} for place in range(5)])
+"""
+
+APPEND_AND_DIE = """
+import os, signal
+from hiermem_core import HierMem
+thread = HierMem.open(sys.argv[1]).tenant("acme").thread("t1")
+for number in range(int(sys.argv[2])):
+    (turn,) = thread.append([{"role": "user", "content": f"turn {number}"}])
+    print(turn.id, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+FORK_AND_APPEND = """
+import os
+from hiermem_core import HierMem
+hiermem = HierMem.open(sys.argv[1])
+thread = hiermem.tenant("acme").thread("t1")
+
+def driver():
+    with hiermem._services.database.read() as connection:
+        return connection.connection.driver_connection
+
+def append(who):
+    for number in range(30):
+        thread.append([{"role": "user", "content": f"{who} {number}"}])
+
+append("before")
+inherited = driver()
+child = os.fork()
+if child == 0:
+    status = 1
+    try:
+        append("child")
+        status = 0 if driver() is not inherited else 2
+    finally:
+        os._exit(status)
+append("parent")
+assert driver() is inherited
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+FORK_WHILE_WRITING = """
+import os, threading
+from hiermem_core import HierMem
+hiermem = HierMem.open(sys.argv[1])
+thread = hiermem.tenant("acme").thread("t1")
+thread.append([{"role": "user", "content": "before"}])
+writing, forked = threading.Event(), threading.Event()
+
+def write_slowly():
+    with hiermem._services.database.write():
+        writing.set()
+        forked.wait()
+
+writer = threading.Thread(target=write_slowly)
+writer.start()
+writing.wait()
+child = os.fork()
+if child == 0:
+    status = 1
+    try:
+        assert len(thread.turns()) == 1
+        thread.append([{"role": "user", "content": "child"}])
+        status = 0
+    finally:
+        os._exit(status)
+forked.set()
+writer.join()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+FORK_AND_AWAIT = """
+import asyncio, os
+from hiermem_core import AsyncHierMem, HierMem
+hiermem = AsyncHierMem(HierMem.open(sys.argv[1]))
+thread = hiermem.tenant("acme").thread("t1")
+
+async def append(who):
+    await asyncio.gather(
+        *(thread.append([{"role": "user", "content": f"{who} {n}"}]) for n in range(10))
+    )
+
+asyncio.run(append("before"))
+child = os.fork()
+if child == 0:
+    status = 1
+    try:
+        asyncio.run(asyncio.wait_for(append("child"), 20))
+        status = 0
+    finally:
+        os._exit(status)
+asyncio.run(append("parent"))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.fixture
+def location(tmp_path):
+    return tmp_path / "memory"
+
+
+def turns_of(location):
+    with HierMem.open(location) as hiermem:
+        return hiermem.tenant("acme").thread("t1").turns()
+
+
+def contents_of(location):
+    return [turn.content for turn in turns_of(location)]
+
+
+def is_sound(location):
+    with sqlite3.connect(location / "memory.db") as connection:
+        return connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def run_together(children):
+    """Let children that wait for a line go at once, and wait for their ends."""
+    for child in children:
+        assert child.stdout.readline() == "ready\n", finish(child)
+    for child in children:
+        child.stdin.write("\n")
+        child.stdin.flush()
+    return [finish(child) for child in children]
+
+
+def test_b1_batches_of_eight_threads_and_two_processes_are_contiguous_and_without_gap(location):
+    HierMem.open(location).close()
+    children = [start(APPEND_BATCHES, location, f"process{n}", 20, 3) for n in range(2)]
+    with HierMem.open(location) as hiermem, ThreadPoolExecutor(9) as workers:
+        thread = hiermem.tenant("acme").thread("t1")
+
+        def append_batches(worker):
+            for batch in range(10):
+                thread.append(said(f"thread{worker}-{batch}.{place}" for place in range(3)))
+
+        ends = workers.submit(run_together, children)
+        list(workers.map(append_batches, range(8)))
+        statuses = [status for status, _, _ in ends.result()]
+
+        turns = thread.turns()
+    assert statuses == [0, 0]
+    assert [turn.seq for turn in turns] == list(range(1, 3 * (8 * 10 + 2 * 20) + 1))
+    assert_batches_are_whole(turns, batches=8 * 10 + 2 * 20, size=3)
+
+
+def test_four_processes_that_create_and_fill_one_thread_lose_nothing(location):
+    children = [start(APPEND_BATCHES, location, f"process{n}", 25, 1) for n in range(4)]
+
+    ends = run_together(children)
+
+    turns = turns_of(location)
+    assert [status for status, _, _ in ends] == [0, 0, 0, 0]
+    assert [turn.seq for turn in turns] == list(range(1, 101))
+    assert len({turn.content for turn in turns}) == 100
+    assert is_sound(location)
+
+
+@pytest.mark.parametrize(
+    ("point", "expected"),
+    [
+        ("rows.before_commit", [f"old {n}" for n in range(9)]),
+        ("rows.after_commit", [f"new {n}" for n in range(5)]),
+    ],
+)
+def test_b5_a_replace_that_is_killed_leaves_all_old_or_all_new_turns(location, point, expected):
+    with HierMem.open(location) as hiermem:
+        hiermem.tenant("acme").thread("t1").append(said(f"old {n}" for n in range(9)))
+
+    run_until_killed(REPLACE_AND_DIE, location, point)
+
+    assert contents_of(location) == expected
+    assert is_sound(location)
+
+
+def test_b5_a_replace_that_fails_before_its_commit_leaves_all_old_turns(location):
+    with HierMem.open(location) as hiermem:
+        thread = hiermem.tenant("acme").thread("t1")
+        old = thread.append(asked_and_answered("abc"))
+        info = thread.info()
+
+        with FaultPlan("rows.before_commit"), pytest.raises(InjectedFault):
+            thread.replace(said("xyz"))
+
+        assert thread.turns() == old
+        assert thread.turns(status="archived") == []
+        assert thread.info() == info
+
+
+def test_what_append_returned_survives_a_kill_right_after(location):
+    ids = run_until_killed(APPEND_AND_DIE, location, 40).split()
+
+    assert len(ids) == 40
+    assert [turn.id for turn in turns_of(location)] == ids
+
+
+def test_a_forked_child_opens_connections_of_its_own(location):
+    run(FORK_AND_APPEND, location)
+
+    turns = turns_of(location)
+    assert [turn.seq for turn in turns] == list(range(1, 91))
+    assert len({turn.content for turn in turns}) == 90
+    assert is_sound(location)
+
+
+def test_a_child_forked_while_a_thread_writes_inherits_no_transaction(location):
+    run(FORK_WHILE_WRITING, location)
+
+    assert contents_of(location) == ["before", "child"]
+    assert is_sound(location)
+
+
+def test_a_forked_child_awaits_on_threads_of_its_own(location):
+    run(FORK_AND_AWAIT, location)
+
+    assert len(set(contents_of(location))) == 30
