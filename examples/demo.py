@@ -16,9 +16,8 @@ from hiermem_core.importing import import_memories
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hiermem_core import Tenant
-
 CONVERSATION = Path(__file__).with_name("conversation.jsonl")
+TENANT = "alice"
 THREAD = "conversation"
 BUDGET = 1000
 WIDTH = 80
@@ -28,45 +27,45 @@ NEWS = "One more thing: the exhibition opens on the second of May."
 def main() -> None:
     """Import the conversation, then go on with it in each framework."""
     with TemporaryDirectory() as folder, HierMem.open(folder) as memory:
-        alice = memory.tenant("alice")
+        alice = memory.tenant(TENANT)
         print(import_memories(CONVERSATION, alice))
         title("LangChain")
-        attempt(langchain, alice)
+        attempt(langchain, memory)
         title("LlamaIndex")
-        attempt(llamaindex, alice)
+        attempt(llamaindex, memory)
         title("the same thread, from the core")
         print(f"{alice.thread(THREAD).info().turns} turns; the newest:")
         for turn in alice.thread(THREAD).turns(last=2):
             show_line(turn.role, turn.content)
 
 
-def langchain(alice: Tenant) -> None:
+def langchain(memory: HierMem) -> None:
     """Read and write the thread as a LangChain message history."""
     from langchain_hiermem import HierMemChatMessageHistory
 
-    history = HierMemChatMessageHistory(alice.hiermem, tenant_id=alice.name, thread_id=THREAD)
+    history = HierMemChatMessageHistory(memory, tenant_id=TENANT, thread_id=THREAD)
     history.add_user_message(NEWS)
     show_window(len(history.messages), [(m.type, m.text) for m in history.window(BUDGET)])
 
 
-def llamaindex(alice: Tenant) -> None:
+def llamaindex(memory: HierMem) -> None:
     """Read and write the thread as a LlamaIndex chat memory."""
     from llama_index.core.llms import ChatMessage
 
     from llamaindex_hiermem import HierMemChatMemoryBuffer
 
-    memory = HierMemChatMemoryBuffer.from_defaults(
-        tenant=alice, chat_store_key=THREAD, token_limit=BUDGET
+    buffer = HierMemChatMemoryBuffer.from_defaults(
+        tenant=memory.tenant(TENANT), chat_store_key=THREAD, token_limit=BUDGET
     )
-    memory.put(ChatMessage(role="assistant", content="Noted: the second of May."))
-    window = [(message.role.value, message.content) for message in memory.get()]
-    show_window(len(memory.get_all()), window)
+    buffer.put(ChatMessage(role="assistant", content="Noted: the second of May."))
+    window = [(message.role.value, message.content) for message in buffer.get()]
+    show_window(len(buffer.get_all()), window)
 
 
-def attempt(show: Callable[[Tenant], None], alice: Tenant) -> None:
+def attempt(show: Callable[[HierMem], None], memory: HierMem) -> None:
     """Show a framework, or say how to install it; its extra has the function's name."""
     try:
-        show(alice)
+        show(memory)
     except ImportError:
         print(f'not installed; run: pip install "hiermem-core[{show.__name__}]"')
 

@@ -44,7 +44,7 @@ def core_context(thread: Thread, *, limit: int, initial: int) -> Context:
 def _empty_context(thread: Thread, *, limit: int, initial: int) -> Context:
     if initial > limit:
         raise BudgetExceededError(needed=initial, available=limit, parts={"prefix": initial})
-    counter = thread.tenant.hiermem.counter
+    counter = thread.counter
     exact: bool = getattr(counter, "exact", True)
     return Context((), (), _receipt(limit, counter.id, Section("prefix", initial), exact=exact))
 

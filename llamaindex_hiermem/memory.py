@@ -268,7 +268,7 @@ class HierMemChatMemoryBuffer(BaseMemory):
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
         """Return what `from_dict` needs, as plain JSON; turns only of a memory in this process."""
         del kwargs
-        location = self._tenant.hiermem.location
+        location = self._tenant.location
         in_process = location == MEMORY
         data = {
             "class_name": self.class_name(),
@@ -357,7 +357,7 @@ class HierMemChatMemoryBuffer(BaseMemory):
         return twin
 
     async def _offload(self, function: Callable[[], R]) -> R:
-        return await self._tenant.hiermem.pool.run(function)
+        return await self._tenant.pool.run(function)
 
     def _count(self) -> Count:
         tokenizer = self.tokenizer_fn

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hiermem_core.pool import Pool
     from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter
 
-_opened: WeakValueDictionary[str, HierMem] = WeakValueDictionary()
+_opened: WeakValueDictionary[str, Services] = WeakValueDictionary()
 
 logging.getLogger("hiermem_core").addHandler(logging.NullHandler())
 
@@ -35,7 +35,7 @@ class HierMem:
     def __init__(self, services: Services) -> None:
         self._services = services
         if not services.database.location.is_memory:
-            _opened[self.location] = self
+            _opened[self.location] = services
 
     @classmethod
     def open(
@@ -81,8 +81,8 @@ class HierMem:
     @classmethod
     def opened(cls, location: str | os.PathLike[str]) -> HierMem | None:
         """Return the HierMem this process already holds open at a location, if there is one."""
-        found = _opened.get(str(resolve(location)))
-        return None if found is None or found.is_closed else found
+        services = _opened.get(str(resolve(location)))
+        return None if services is None or services.database.is_closed else cls(services)
 
     @property
     def is_closed(self) -> bool:
@@ -111,7 +111,7 @@ class HierMem:
             MissingIdentityError: The name is empty.
         """
         self._services.database.check_open()
-        return Tenant(self, self._services, check_name("tenant", name))
+        return Tenant(self._services, check_name("tenant", name))
 
     def health(self) -> Health:
         """Write, read and delete a canary that no tenant sees, and report."""

@@ -11,23 +11,38 @@ from hiermem_core.thread import Thread, check_page
 from hiermem_core.threads import reading
 
 if TYPE_CHECKING:
-    from hiermem_core.hiermem import HierMem
     from hiermem_core.models.threads import ThreadInfo
+    from hiermem_core.pool import Pool
+    from hiermem_core.protocols import TokenCounter
     from hiermem_core.services import Services
 
 
 class Tenant:
     """Everything of one tenant. Another tenant's things do not exist here."""
 
-    def __init__(self, hiermem: HierMem, services: Services, name: str) -> None:
-        self.hiermem = hiermem
+    def __init__(self, services: Services, name: str) -> None:
         self.name = name
         self._services = services
+
+    @property
+    def location(self) -> str:
+        """The resolved location; never holds a password."""
+        return str(self._services.database.location)
+
+    @property
+    def counter(self) -> TokenCounter:
+        """The counter whose figures are stored with the turns."""
+        return self._services.counter
+
+    @property
+    def pool(self) -> Pool:
+        """The private threads that async callers run sync methods on."""
+        return self._services.pool
 
     def thread(self, thread_id: str) -> Thread:
         """Return the handle of a thread; the first append creates it."""
         self._services.database.check_open()
-        return Thread(self, self._services, check_name("thread", thread_id))
+        return Thread(self._services, self.name, check_name("thread", thread_id))
 
     def threads(self, *, limit: int = 1000, offset: int = 0) -> list[ThreadInfo]:
         """Return this tenant's threads in the order of their first turn."""
@@ -38,13 +53,13 @@ class Tenant:
 
     def stats(self) -> TenantStats:
         """Return what this tenant has stored."""
-        counter = self._services.counter
+        counter = self.counter
         with self._services.database.read() as connection:
             sums = reading.sums_of(connection, self.name, counter.id)
         return TenantStats(
             tenant_id=self.name,
             **sums,
-            location=self.hiermem.location,
+            location=self.location,
             schema=SCHEMA_VERSION,
             counter=counter.id,
             exact_counter=getattr(counter, "exact", True),
@@ -52,4 +67,4 @@ class Tenant:
 
     def __repr__(self) -> str:
         """Name tenant and location."""
-        return f"Tenant({self.name!r}, {self.hiermem!r})"
+        return f"Tenant({self.name!r}, {self.location!r})"

@@ -20,19 +20,24 @@ if TYPE_CHECKING:
     from hiermem_core.models.notes import ThreadState
     from hiermem_core.models.threads import ModelInfo, Profile, PruneReport, ThreadInfo
     from hiermem_core.models.turns import Status, Turn
+    from hiermem_core.protocols import TokenCounter
     from hiermem_core.services import Services
-    from hiermem_core.tenant import Tenant
     from hiermem_core.threads.drafts import TurnLike
 
 
 class Thread:
     """One conversation of one tenant."""
 
-    def __init__(self, tenant: Tenant, services: Services, thread_id: str) -> None:
-        self.tenant = tenant
+    def __init__(self, services: Services, tenant_id: str, thread_id: str) -> None:
+        self.tenant_id = tenant_id
         self.id = thread_id
         self._services = services
-        self._key = (tenant.name, thread_id)
+        self._key = (tenant_id, thread_id)
+
+    @property
+    def counter(self) -> TokenCounter:
+        """The counter whose figures are stored with the turns."""
+        return self._services.counter
 
     def append(
         self,
@@ -182,7 +187,7 @@ class Thread:
             BudgetExceededError: What must be kept does not fit.
         """
         return self._services.assembler.build(
-            tenant_id=self.tenant.name,
+            tenant_id=self.tenant_id,
             thread_id=self.id,
             current=current,
             budget_tokens=budget_tokens,
@@ -197,7 +202,7 @@ class Thread:
 
     def __repr__(self) -> str:
         """Name thread and tenant."""
-        return f"Thread({self.id!r}, {self.tenant!r})"
+        return f"Thread({self.id!r}, tenant={self.tenant_id!r})"
 
 
 def check_page(limit: int, offset: int) -> None:

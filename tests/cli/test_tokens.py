@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
+from urllib.error import URLError
 
-from hiermem_core import ConfigurationError
 from hiermem_core.tokens import tiktoken_counter
 
 
@@ -48,12 +48,12 @@ def test_a_missing_vocabulary_is_fetched_into_the_cache_folder(hiermem, monkeypa
 
 
 def test_a_fetch_that_fails_is_a_failure_and_says_where_to_copy_the_file(hiermem, monkeypatch):
-    def refuse(name, folder):
-        raise ConfigurationError(name, "cannot be fetched (URLError); copy its rank file to /x")
+    def refuse(address, *, timeout):
+        raise URLError("no route to host")
 
-    monkeypatch.setattr(tiktoken_counter, "fetch_ranks", refuse)
+    monkeypatch.setattr(tiktoken_counter.fetch_ranks, "__kwdefaults__", {"open_url": refuse})
 
     run = hiermem("tokens", "fetch", "p50k_base")
 
     assert run.code == 1
-    assert "copy its rank file to /x" in run.err
+    assert "URLError; try again, or copy its rank file to /" in run.err

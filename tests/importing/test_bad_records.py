@@ -45,10 +45,10 @@ BAD_LINES = {
     "a block that is no block": (message(content=[5]), "invalid_input", "content"),
     "an image that is none": (
         message(content=[{"type": "image_url", "image_url": {"url": 5}}]),
-        "invalid_record",
-        "not shaped",
+        "invalid_input",
+        "url",
     ),
-    "calls that are none": (message(tool_calls=5), "invalid_record", "not shaped"),
+    "calls that are none": (message(tool_calls=5), "invalid_input", "tool_calls"),
     "a call that is none": (message(tool_calls=["x"]), "invalid_input", "tool_calls"),
     "a name that is no text": (message(name=["x"]), "invalid_input", "name"),
     "metadata that is no object": (message(metadata=[1]), "invalid_input", "metadata"),

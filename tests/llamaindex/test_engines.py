@@ -129,7 +129,7 @@ def durable_class(hiermem: HierMem) -> type[HierMemChatMemoryBuffer]:
 @engines
 @ways
 async def test_two_exchanges_are_stored_and_the_second_sees_the_first(make_memory, engine_of, say):
-    llm = MockLLMWithChatMemoryOfLastCall(max_tokens=3)
+    llm = MockLLMWithChatMemoryOfLastCall(max_tokens=3, is_chat_model=True)
     memory = make_memory()
     engine = engine_of(llm, memory=memory)
 
@@ -242,7 +242,7 @@ async def test_l07_a_prefix_over_the_limit_leaves_the_question_stored(make_memor
 
 
 async def test_the_prefix_of_an_engine_counts_against_the_window(make_memory):
-    llm = MockLLMWithChatMemoryOfLastCall(max_tokens=3)
+    llm = MockLLMWithChatMemoryOfLastCall(max_tokens=3, is_chat_model=True)
     memory = make_memory(token_limit=14, chat_history=[*exchange("old"), *exchange("new", words=2)])
     engine = simple(llm, memory=memory, system_prompt="be very brief please and kind")
 
@@ -298,10 +298,10 @@ async def test_l21_a_client_that_leaves_an_async_stream_leaves_the_answer_stored
 async def test_l21_a_client_whose_task_is_cancelled_leaves_the_answer_stored_once(make_memory):
     memory = make_memory()
     engine = simple(MockLLM(max_tokens=3), memory=memory)
-    reached = asyncio.Event()
+    response = await engine.astream_chat("Is it warm?")
+    storing, reached = response.awrite_response_to_history_task, asyncio.Event()
 
     async def read() -> None:
-        response = await engine.astream_chat("Is it warm?")
         async for _ in response.async_response_gen():
             reached.set()
             await asyncio.Event().wait()
@@ -311,7 +311,7 @@ async def test_l21_a_client_whose_task_is_cancelled_leaves_the_answer_stored_onc
     client.cancel()
     with pytest.raises(asyncio.CancelledError):
         await client
-    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
+    await storing
 
     assert memory.get_all() == [user("Is it warm?"), assistant(ANSWER)]
 

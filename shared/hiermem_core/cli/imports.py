@@ -39,7 +39,7 @@ def import_file(
         opened_tenant(location, tenant, create=True) as owner,
         progress_bar(quiet=quiet) as progress,
     ):
-        note(f"importing into {owner.hiermem.location}, tenant {owner.name}", quiet=quiet)
+        note(f"importing into {owner.location}, tenant {owner.name}", quiet=quiet)
         report = import_memories(
             source, owner, thread=thread, batch_size=batch_size, progress=progress
         )

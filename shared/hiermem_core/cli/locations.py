@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import typer
 
-from hiermem_core.cli.opening import find_place, opened, opened_tenant
+from hiermem_core.cli.opening import find_place, named_tenant, opened
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, TenantOption
 from hiermem_core.cli.output import emit, note, table
 from hiermem_core.cli.wording import ESTIMATED
@@ -37,8 +37,9 @@ def stats(
     quiet: QuietOption = False,
 ) -> None:
     """Say what a tenant has stored, and how the storage is."""
-    with opened_tenant(location, tenant) as owner:
-        counts, health = owner.stats(), owner.hiermem.health()
+    name = named_tenant(tenant)
+    with opened(location) as hiermem:
+        counts, health = hiermem.tenant(name).stats(), hiermem.health()
     facts = asdict(counts)
     shown = facts | {"health": ": ".join(filter(None, (health.status, health.last_error)))}
     rows = [(name.replace("_", " "), str(fact)) for name, fact in shown.items()]

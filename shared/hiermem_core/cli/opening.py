@@ -40,23 +40,30 @@ def opened(location: str | None, *, create: bool = False) -> Iterator[core.HierM
         yield hiermem
 
 
+def named_tenant(tenant: str | None) -> str:
+    """Return the tenant: as named on the line, else the setting.
+
+    Raises:
+        InvalidInputError: None is named.
+    """
+    name = core.HierMemSettings.read().tenant if tenant is None else tenant
+    if not name:
+        reason = "none is named and there is no default; add --tenant NAME or set HIERMEM_TENANT"
+        raise core.InvalidInputError("tenant", reason)
+    return name
+
+
 @contextmanager
 def opened_tenant(
     location: str | None, tenant: str | None, *, create: bool = False
 ) -> Iterator[core.Tenant]:
     """Open the memory of a tenant for a block.
 
-    Args:
-        tenant: As named on the line; `None`: the setting.
-
     Raises:
         InvalidInputError: No tenant is named.
         ConfigurationError: Nothing is stored there and `create` is false.
     """
-    name = core.HierMemSettings.read().tenant if tenant is None else tenant
-    if not name:
-        reason = "none is named and there is no default; add --tenant NAME or set HIERMEM_TENANT"
-        raise core.InvalidInputError("tenant", reason)
+    name = named_tenant(tenant)
     with opened(location, create=create) as hiermem:
         yield hiermem.tenant(name)
 

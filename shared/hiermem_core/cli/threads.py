@@ -28,7 +28,7 @@ def threads(
     """List a tenant's threads."""
     with opened_tenant(location, tenant) as owner:
         found = list(all_threads(owner))
-        counter = owner.hiermem.counter.id
+        counter = owner.counter.id
     value = {"tenant": owner.name, "threads": [thread_json(info) for info in found]}
     emit(value, [threads_table(found, counter)] if found else [], as_json=as_json)
     if not found:

@@ -63,7 +63,4 @@ def count(
 def _fetched(encoding: str, folder: Path) -> Path:
     from hiermem_core.tokens.tiktoken_counter import fetch_ranks  # noqa: PLC0415 - not for --help
 
-    try:
-        return fetch_ranks(encoding, folder)
-    except core.ConfigurationError as error:
-        raise core.BackendUnavailableError("fetching", str(error)) from error
+    return fetch_ranks(encoding, folder)

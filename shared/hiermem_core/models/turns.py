@@ -37,6 +37,7 @@ Status = Literal["active", "archived"]
 Part = Mapping[str, Any]
 
 ROLES: frozenset[str] = frozenset(get_args(Role))
+SOURCES: frozenset[str | None] = frozenset({*get_args(Source), None})
 STANDING_ROLES: frozenset[str] = frozenset({"system", "developer"})
 
 CANONICAL_ROLES: Mapping[str, Role] = {

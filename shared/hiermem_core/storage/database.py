@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import create_engine, delete, event, insert, select
@@ -21,6 +21,7 @@ from hiermem_core.errors import (
     BackendUnavailableError,
     ClosedError,
     ConfigurationError,
+    InvalidInputError,
 )
 from hiermem_core.faults import reach
 from hiermem_core.models.health import ComponentHealth, Health
@@ -112,7 +113,8 @@ class Database:
         """Switch the file to its write-ahead log."""
         if self.location.is_memory:
             return
-        self._patiently(self._set_wal)
+        with _mapped("opening"):
+            self._patiently(self._set_wal)
 
     def close(self) -> None:
         """Close all connections. Idempotent."""
@@ -141,7 +143,7 @@ class Database:
         with _mapped(operation), self._engine.connect() as connection:
             self._patiently(lambda: connection.exec_driver_sql(begin))
             yield connection
-            connection.commit()
+            _commit(connection)
 
     def _set_wal(self) -> None:
         with self._engine.connect() as connection:
@@ -193,6 +195,15 @@ def _make_folder(folder: Path) -> None:
         raise ConfigurationError("location", reason) from error
 
 
+def _commit(connection: Connection) -> None:
+    try:
+        connection.commit()
+    except BaseException:
+        with suppress(Exception):  # SQLAlchemy takes a failed commit for the transaction's end
+            connection.connection.rollback()
+        raise
+
+
 @contextmanager
 def _mapped(operation: str) -> Iterator[None]:
     try:
@@ -205,6 +216,8 @@ def _mapped(operation: str) -> Iterator[None]:
         raise BackendError(operation, _reason(error.orig)) from error.orig
     except SQLAlchemyError as error:
         raise BackendError(operation, type(error).__name__) from error
+    except OverflowError as error:
+        raise InvalidInputError("figure", "does not fit 64 bits; give a smaller one") from error
 
 
 def _reason(cause: BaseException | None) -> str:

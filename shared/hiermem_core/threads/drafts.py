@@ -14,6 +14,7 @@ from hiermem_core.models.text import TextCleaner, is_clean
 from hiermem_core.models.turns import (
     CANONICAL_ROLES,
     ROLES,
+    SOURCES,
     Origin,
     Part,
     ToolCall,
@@ -71,6 +72,8 @@ def cleaned(draft: TurnDraft, cleaner: TextCleaner) -> TurnDraft:
     if draft.role not in ROLES:
         known = ", ".join(sorted(ROLES))
         raise InvalidInputError("role", f"{draft.role!r} is unknown; use one of {known}")
+    if draft.source not in SOURCES:
+        raise InvalidInputError("source", f"{draft.source!r} is unknown; leave it out")
     if draft.pinned and (draft.tool_calls or draft.role == "tool"):
         raise InvalidInputError("pinned", "a tool call or result cannot be pinned; pin its text")
     copy = replace(
@@ -114,12 +117,9 @@ def _dump(value: Mapping[str, Any]) -> Origin | None:
 def _content(value: Mapping[str, Any]) -> tuple[str | None, Sequence[Part]]:
     content = value.get("content")
     if content is None or isinstance(content, str):
-        parts = tuple(value.get("parts") or ())
+        parts = tuple(map(checked_part, _sequence("parts", value.get("parts") or ())))
         return (content, parts) if content is not None or not parts else (text_of(parts), parts)
-    if not isinstance(content, Sequence):
-        reason = f"must be text or a list of blocks, not {type(content).__name__}"
-        raise InvalidInputError("content", reason)
-    parts = tuple(part_of_openai(block) for block in content)
+    parts = tuple(part_of_openai(block) for block in _sequence("content", content))
     return text_of(parts), parts
 
 
@@ -144,9 +144,17 @@ def part_of_openai(block: Any) -> Part:
     return {"type": "opaque", "value": to_plain(dict(block))}
 
 
+def _sequence(name: str, value: Any) -> Sequence[Any]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise InvalidInputError(name, f"must be a list, not {type(value).__name__}")
+    return value
+
+
 def _image_part(image: Any) -> Part:
-    url = image.get("url", "") if isinstance(image, Mapping) else str(image)
-    detail = image.get("detail") if isinstance(image, Mapping) else None
+    facts = image if isinstance(image, Mapping) else {"url": image}
+    url, detail = facts.get("url"), facts.get("detail")
+    if not isinstance(url, str):
+        raise InvalidInputError("content", "an image_url needs a url as text")
     head, separator, data = url.partition(";base64,")
     if separator and head.startswith("data:"):
         mime = head.removeprefix("data:")
@@ -159,8 +167,10 @@ def _part_without_none(**facts: Any) -> Part:
 
 
 def _calls_in(value: Mapping[str, Any]) -> Sequence[Any]:
-    legacy = value.get("function_call")
-    return value.get("tool_calls") or ([{"function": legacy}] if legacy else ())
+    calls, legacy = value.get("tool_calls"), value.get("function_call")
+    if not calls:
+        return [{"function": legacy}] if legacy else ()
+    return _sequence("tool_calls", calls)
 
 
 def _call_of(call: Any) -> ToolCall:

@@ -102,7 +102,8 @@ class ThreadStore:
             fresh = new_among(placed, last_seq=head.last_seq)
             if fresh and expected_seq not in (None, head.last_seq):
                 raise VersionConflictError(expected=expected_seq or 0, actual=head.last_seq)
-            self._write(connection, head, fresh)
+            if fresh:
+                self._write(connection, head, fresh)
         self._announce(tenant_id, thread_id, fresh, replaced)
         return TurnList(placed)
 

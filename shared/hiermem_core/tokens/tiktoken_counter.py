@@ -16,7 +16,7 @@ from urllib.request import urlopen
 
 import platformdirs
 
-from hiermem_core.errors import ConfigurationError
+from hiermem_core.errors import BackendUnavailableError, ConfigurationError
 from hiermem_core.tokens.counters import ApproximateCounter, count_turn_with, scaled
 
 if TYPE_CHECKING:
@@ -101,17 +101,18 @@ def fetch_ranks(encoding: str, folder: Path, *, open_url: Callable[..., Any] = u
     """Fetch the rank file of an encoding from tiktoken's own address, and return its path.
 
     Raises:
-        ConfigurationError: It cannot be fetched, or is not the file tiktoken expects.
+        BackendUnavailableError: It cannot be fetched, or came damaged.
+        ConfigurationError: tiktoken knows no such encoding.
     """
     address, expected_hash = _address(encoding)
     try:
         with open_url(address, timeout=FETCH_SECONDS) as answer:
             data = answer.read()
     except OSError as error:
-        reason = f"cannot be fetched ({type(error).__name__}); copy its rank file to {folder}"
-        raise ConfigurationError(encoding, reason) from error
+        reason = f"{type(error).__name__}; try again, or copy its rank file to {folder}"
+        raise BackendUnavailableError(f"fetching {encoding}", reason) from error
     if hashlib.sha256(data).hexdigest() != expected_hash:
-        raise ConfigurationError(encoding, "came damaged; fetch it again")
+        raise BackendUnavailableError(f"fetching {encoding}", "it came damaged; fetch it again")
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / rank_file_name(address)
     unfinished = target.with_suffix(f".{os.getpid()}")

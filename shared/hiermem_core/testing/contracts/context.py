@@ -13,14 +13,14 @@ from hiermem_core.errors import BudgetExceededError
 from hiermem_core.models.context import Context, ContextWarning, warning_of
 from hiermem_core.models.turns import ToolCall, Turn, TurnDraft
 from hiermem_core.testing.contracts.probes import database_bytes, reads_of
-from hiermem_core.testing.contracts.soundness import MARKER, assert_is_cut_of
 from hiermem_core.testing.contracts.samples import asked_and_answered, said
+from hiermem_core.testing.contracts.soundness import MARKER, assert_is_cut_of
 from hiermem_core.tokens.counters import REPLY_TOKENS, tool_schema_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hiermem_core.hiermem import HierMem, Thread
+    from hiermem_core import HierMem, Thread
     from hiermem_core.models.context import WarningCode
     from hiermem_core.protocols import TokenCounter
 
@@ -200,9 +200,7 @@ class AssemblerContract:
         assert [turn.tool_calls for turn in context.messages] == [(), (), ()]
         assert warning(context, "pending_calls_dropped").detail["calls"] == 1
 
-    def test_c8_a_greeting_before_the_first_user_turn_is_never_shown(
-        self, thread: Thread
-    ) -> None:
+    def test_c8_a_greeting_before_the_first_user_turn_is_never_shown(self, thread: Thread) -> None:
         greeting = TurnDraft(role="assistant", content="How can I help?")
         rules = TurnDraft(role="system", content="be kind")
         thread.append([rules, greeting, *asked_and_answered(["one", "two"])])

@@ -18,7 +18,7 @@ from hiermem_core.tokens.counters import (
 )
 
 if TYPE_CHECKING:
-    from hiermem_core.hiermem import HierMem, Thread
+    from hiermem_core import HierMem, Thread
     from hiermem_core.models.context import Context, ContextWarning
     from hiermem_core.protocols import TokenCounter
 
@@ -113,9 +113,7 @@ class FailingCounterContract:
     ) -> None:
         assert_is_estimated(thread.context(system=POISON, budget_tokens=200), 200)
 
-    def test_c19_a_tool_that_cannot_be_counted_is_estimated_and_told(
-        self, thread: Thread
-    ) -> None:
+    def test_c19_a_tool_that_cannot_be_counted_is_estimated_and_told(self, thread: Thread) -> None:
         schema = {"name": POISON}
 
         context = thread.context(tools=[schema], budget_tokens=200)

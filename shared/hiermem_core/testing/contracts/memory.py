@@ -20,7 +20,7 @@ from hiermem_core.testing.contracts.samples import asked_and_answered
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hiermem_core.hiermem import HierMem, Thread
+    from hiermem_core import HierMem, Thread
     from hiermem_core.models.turns import Turn
     from hiermem_core.protocols import ThreadMemory
 
@@ -188,7 +188,7 @@ def load(
 ) -> ThreadLoad:
     """Load a thread."""
     return memory.load(
-        tenant_id=thread.tenant.name,
+        tenant_id=thread.tenant_id,
         thread_id=thread.id,
         budget_tokens=budget,
         model=MODEL,

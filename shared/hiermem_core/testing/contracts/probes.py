@@ -14,7 +14,7 @@ from hiermem_core.storage import tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hiermem_core.hiermem import HierMem, Thread
+    from hiermem_core import HierMem, Thread
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ def spoil_turn(thread: Thread, seq: int, **columns: object) -> None:
     """Overwrite columns of a stored turn, as damage or a foreign writer would."""
     threads, turns = tables.threads.c, tables.turns.c
     number = select(threads.number).where(
-        threads.tenant == thread.tenant.name, threads.thread_id == thread.id
+        threads.tenant == thread.tenant_id, threads.thread_id == thread.id
     )
     with thread._services.database.write() as connection:
         connection.execute(

@@ -34,7 +34,7 @@ from hiermem_core.tokens.counters import REPLY_TOKENS, tool_schema_tokens
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hiermem_core.hiermem import HierMem, Thread
+    from hiermem_core import HierMem, Thread
     from hiermem_core.models.context import Context
     from hiermem_core.protocols import TokenCounter
 

@@ -26,7 +26,9 @@ WRITTEN = datetime(2025, 3, 4, 5, 6, 7, 891000, UTC)
 RICH_TURNS = (
     TurnDraft(role="assistant", content=None, tool_calls=[ToolCall("c1", "find", {"q": "größe"})]),
     TurnDraft(role="assistant", content="", tool_calls=[ToolCall("c2", "find", "{broken", "cut")]),
-    TurnDraft(role="assistant", tool_calls=[ToolCall(None, "a", {}), ToolCall("c4", "b", {"n": 0})]),
+    TurnDraft(
+        role="assistant", tool_calls=[ToolCall(None, "a", {}), ToolCall("c4", "b", {"n": 0})]
+    ),
     TurnDraft(role="tool", content="42", tool_call_id="c1", name="find", source="human"),
     TurnDraft(
         role="user",

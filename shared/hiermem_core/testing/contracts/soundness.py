@@ -77,9 +77,7 @@ def left_out_of(unit: Sequence[Turn], *, newest: bool) -> set[int]:
     return orphans | mute
 
 
-def says_nothing(
-    turn: Turn, answered: set[tuple[int, str | None]], *, newest: bool
-) -> bool:
+def says_nothing(turn: Turn, answered: set[tuple[int, str | None]], *, newest: bool) -> bool:
     """Tell whether a turn is blank, or would be without its calls that have no result."""
     if not turn.tool_calls:
         return is_blank(turn)

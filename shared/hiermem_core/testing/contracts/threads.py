@@ -34,7 +34,7 @@ from hiermem_core.testing.contracts.samples import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hiermem_core.hiermem import HierMem, Thread
+    from hiermem_core import HierMem, Thread
 
 
 class ThreadStoreContract:
@@ -150,9 +150,7 @@ class ThreadStoreContract:
         assert "".join(turn.content or "" for turn in thread.turns(last=3)) == "def"
 
     @pytest.mark.parametrize("draft", RICH_TURNS, ids=lambda draft: f"{draft.role}")
-    def test_b6_a_turn_is_read_back_as_it_was_given(
-        self, thread: Thread, draft: TurnDraft
-    ) -> None:
+    def test_b6_a_turn_is_read_back_as_it_was_given(self, thread: Thread, draft: TurnDraft) -> None:
         (stored,) = thread.append([draft])
 
         (read,) = thread.turns()
@@ -305,9 +303,7 @@ class ThreadStoreContract:
 
         assert thread.turns()[0].metadata == {"tags": ["a"]}
 
-    def test_a_turn_that_cannot_be_stored_stores_nothing_of_its_batch(
-        self, thread: Thread
-    ) -> None:
+    def test_a_turn_that_cannot_be_stored_stores_nothing_of_its_batch(self, thread: Thread) -> None:
         nan = TurnDraft(role="user", content="b", metadata={"x": float("nan")})
 
         with pytest.raises(InvalidInputError):

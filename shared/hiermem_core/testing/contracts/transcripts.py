@@ -134,7 +134,9 @@ def exchanges(draw: st.DrawFn) -> list[TurnDraft]:
 def transcripts() -> st.SearchStrategy[list[TurnDraft]]:
     """Give whole transcripts, with loose turns anywhere."""
     piece = exchanges() | loose_turns().map(lambda turn: [turn])
-    return st.lists(piece, max_size=6).map(lambda pieces: [turn for some in pieces for turn in some])
+    return st.lists(piece, max_size=6).map(
+        lambda pieces: [turn for some in pieces for turn in some]
+    )
 
 
 def drafts() -> st.SearchStrategy[TurnDraft]:
