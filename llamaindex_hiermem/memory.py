@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -21,10 +22,8 @@ from hiermem_core import (
     ThreadNotFoundError,
     Turn,
     dump_json,
-    load_json,
 )
 from llamaindex_hiermem.contexts import (
-    Count,
     compat_context,
     core_context,
     counting_with,
@@ -39,6 +38,7 @@ from llamaindex_hiermem.dumps import (
     turns_of,
 )
 from llamaindex_hiermem.messages import message_to_turn, turn_to_message
+from llamaindex_hiermem.window import Count
 
 if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage
@@ -294,7 +294,8 @@ class HierMemChatMemoryBuffer(BaseMemory):
     def from_dict(cls, data: Mapping[str, Any], **kwargs: Any) -> Self:
         """Return the memory of a dump: the same thread, or for a memory in process its turns.
 
-        Dumps of `ChatMemoryBuffer` become a memory in this process.
+        Dumps of `ChatMemoryBuffer` become a memory in this process. Turns in a dump fill an empty
+        thread only: a thread that went on since is not wiped.
 
         Args:
             tenant: Use this handle instead of opening the dump's location.
@@ -315,14 +316,15 @@ class HierMemChatMemoryBuffer(BaseMemory):
             tokenizer_fn=kwargs.get("tokenizer_fn"),
             owned=owned,
         )
-        if turns := turns_of(data):
-            memory._thread.replace(turns)
+        turns = turns_of(data)
+        if turns and not memory._turns():
+            memory._thread.append(turns)
         return memory
 
     @classmethod
     def from_string(cls, json_str: str, **kwargs: Any) -> Self:
         """Return the memory of a JSON text."""
-        return cls.from_dict(load_json(json_str), **kwargs)
+        return cls.from_dict(json.loads(json_str), **kwargs)
 
     @classmethod
     def from_json(cls, data_str: str, **kwargs: Any) -> Self:

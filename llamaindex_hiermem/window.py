@@ -64,9 +64,7 @@ def joined(turns: Sequence[Turn]) -> str:
     return " ".join(str(turn.content) for turn in turns)
 
 
-def _gather(
-    unread: Iterable[Turn], limit: int, count: Count
-) -> tuple[list[Turn], list[int], bool]:
+def _gather(unread: Iterable[Turn], limit: int, count: Count) -> tuple[list[Turn], list[int], bool]:
     """Return the newest turns, the least tokens of each rest of them, and whether they are all."""
     turns: list[Turn] = []
     least: list[int] = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 
-from hiermem_core.aio import AsyncHierMem, AsyncTenant, AsyncThread
 from hiermem_core import HierMem
+from hiermem_core.aio import AsyncHierMem, AsyncTenant, AsyncThread
 from hiermem_core.tenant import Tenant
 from hiermem_core.thread import Thread
 

@@ -7,16 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from core.children import finish, run, run_until_killed, start
+from core.drivers import troubled_driver
 
-from hiermem_core import HierMem
+from hiermem_core import ApproximateCounter, HierMem
+from hiermem_core.errors import BackendError
 from hiermem_core.testing import FaultPlan, InjectedFault
 from hiermem_core.testing.contracts.samples import asked_and_answered, said
 from hiermem_core.testing.contracts.threads import assert_batches_are_whole
 
 APPEND_BATCHES = """
-from hiermem_core import HierMem
+from hiermem_core import ApproximateCounter, HierMem
 location, worker, batches, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-with HierMem.open(location, encoding="o200k_base") as hiermem:
+with HierMem.open(location, counter=ApproximateCounter()) as hiermem:
     thread = hiermem.tenant("acme").thread("t1")
     print("ready", flush=True)
     sys.stdin.readline()
@@ -26,18 +28,20 @@ with HierMem.open(location, encoding="o200k_base") as hiermem:
 """
 
 REPLACE_AND_DIE = """
-from hiermem_core import HierMem
+from hiermem_core import ApproximateCounter, HierMem
 from hiermem_core.testing import FaultPlan
 location, point = sys.argv[1:]
-thread = HierMem.open(location).tenant("acme").thread("t1")
+counter = ApproximateCounter()
+thread = HierMem.open(location, counter=counter).tenant("acme").thread("t1")
 with FaultPlan(point, action="kill"):
     thread.replace([{"role": "user", "content": f"new {place}"} for place in range(5)])
 """
 
 APPEND_AND_DIE = """
 import os, signal
-from hiermem_core import HierMem
-thread = HierMem.open(sys.argv[1]).tenant("acme").thread("t1")
+from hiermem_core import ApproximateCounter, HierMem
+counter = ApproximateCounter()
+thread = HierMem.open(sys.argv[1], counter=counter).tenant("acme").thread("t1")
 for number in range(int(sys.argv[2])):
     (turn,) = thread.append([{"role": "user", "content": f"turn {number}"}])
     print(turn.id, flush=True)
@@ -46,8 +50,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 FORK_AND_APPEND = """
 import os
-from hiermem_core import HierMem
-hiermem = HierMem.open(sys.argv[1])
+from hiermem_core import ApproximateCounter, HierMem
+hiermem = HierMem.open(sys.argv[1], counter=ApproximateCounter())
 thread = hiermem.tenant("acme").thread("t1")
 
 def driver():
@@ -75,8 +79,8 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 FORK_WHILE_WRITING = """
 import os, threading
-from hiermem_core import HierMem
-hiermem = HierMem.open(sys.argv[1])
+from hiermem_core import ApproximateCounter, HierMem
+hiermem = HierMem.open(sys.argv[1], counter=ApproximateCounter(), busy_seconds=2)
 thread = hiermem.tenant("acme").thread("t1")
 thread.append([{"role": "user", "content": "before"}])
 writing, forked = threading.Event(), threading.Event()
@@ -105,8 +109,8 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 FORK_AND_AWAIT = """
 import asyncio, os
-from hiermem_core import AsyncHierMem, HierMem
-hiermem = AsyncHierMem(HierMem.open(sys.argv[1]))
+from hiermem_core import ApproximateCounter, AsyncHierMem, HierMem
+hiermem = AsyncHierMem(HierMem.open(sys.argv[1], counter=ApproximateCounter()))
 thread = hiermem.tenant("acme").thread("t1")
 
 async def append(who):
@@ -133,8 +137,12 @@ def location(tmp_path):
     return tmp_path / "memory"
 
 
+def opened(location):
+    return HierMem.open(location, counter=ApproximateCounter())
+
+
 def turns_of(location):
-    with HierMem.open(location) as hiermem:
+    with opened(location) as hiermem:
         return hiermem.tenant("acme").thread("t1").turns()
 
 
@@ -158,9 +166,9 @@ def run_together(children):
 
 
 def test_b1_batches_of_eight_threads_and_two_processes_are_contiguous_and_without_gap(location):
-    HierMem.open(location).close()
+    opened(location).close()
     children = [start(APPEND_BATCHES, location, f"process{n}", 20, 3) for n in range(2)]
-    with HierMem.open(location) as hiermem, ThreadPoolExecutor(9) as workers:
+    with opened(location) as hiermem, ThreadPoolExecutor(9) as workers:
         thread = hiermem.tenant("acme").thread("t1")
 
         def append_batches(worker):
@@ -197,7 +205,7 @@ def test_four_processes_that_create_and_fill_one_thread_lose_nothing(location):
     ],
 )
 def test_b5_a_replace_that_is_killed_leaves_all_old_or_all_new_turns(location, point, expected):
-    with HierMem.open(location) as hiermem:
+    with opened(location) as hiermem:
         hiermem.tenant("acme").thread("t1").append(said(f"old {n}" for n in range(9)))
 
     run_until_killed(REPLACE_AND_DIE, location, point)
@@ -207,7 +215,7 @@ def test_b5_a_replace_that_is_killed_leaves_all_old_or_all_new_turns(location, p
 
 
 def test_b5_a_replace_that_fails_before_its_commit_leaves_all_old_turns(location):
-    with HierMem.open(location) as hiermem:
+    with opened(location) as hiermem:
         thread = hiermem.tenant("acme").thread("t1")
         old = thread.append(asked_and_answered("abc"))
         info = thread.info()
@@ -218,6 +226,28 @@ def test_b5_a_replace_that_fails_before_its_commit_leaves_all_old_turns(location
         assert thread.turns() == old
         assert thread.turns(status="archived") == []
         assert thread.info() == info
+
+
+def test_b5_a_replace_that_fails_half_way_leaves_all_old_turns(location):
+    error = sqlite3.OperationalError("database or disk is full")
+    with troubled_driver() as trouble, opened(location) as hiermem:
+        thread = hiermem.tenant("acme").thread("t1")
+        old = thread.append(asked_and_answered("abc"))
+        trouble.set(1_000, error)
+        thread.replace(asked_and_answered("xyz"))
+        steps = trouble.seen
+        thread.replace(old)
+
+        for step in range(1, steps + 1):
+            stored = thread.turns()
+            trouble.set(step, error)
+            with pytest.raises(BackendError):
+                thread.replace(said("new"))
+            trouble.clear()
+            assert thread.turns() == stored
+
+        assert [turn.content for turn in thread.turns()] == [turn.content for turn in old]
+        assert steps > 5
 
 
 def test_what_append_returned_survives_a_kill_right_after(location):

@@ -291,5 +291,5 @@ def test_lc28_histories_used_by_many_threads_share_the_pool(hiermem, location):
 
 def files_of(location):
     """Return how many handles this process holds on the database of a location."""
-    database = str(location / "memory.db")
-    return [file.path for file in psutil.Process().open_files()].count(database)
+    database = location / "memory.db"
+    return sum(database.samefile(file.path) for file in psutil.Process().open_files())

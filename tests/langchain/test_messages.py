@@ -56,7 +56,9 @@ CALL = {"id": "1", "name": "search", "args": ARGS}
 TOOL_USE = typed("tool_use", id="1", name="search", input=ARGS)
 FUNCTION = {"name": "search", "arguments": json.dumps(ARGS)}
 RAW_CALL = {"id": "1", "type": "function", "function": FUNCTION}
+RAW, LEGACY = {"tool_calls": [RAW_CALL]}, {"function_call": FUNCTION}
 V1_CALL: Any = typed("tool_call", **CALL)
+UNNAMED_CALL = typed("function_call", name="search", args=ARGS)
 RESPONSES_CALL = typed("function_call", id="fc_1", call_id="1", **FUNCTION)
 CALL_SHAPES = {
     "no content": AIMessage("", tool_calls=[CALL]),
@@ -68,18 +70,12 @@ CALL_SHAPES = {
     "v1 block": AIMessage([V1_CALL], tool_calls=[CALL]),
     "v1 block by content_blocks": AIMessage(content_blocks=[V1_CALL]),
     "responses block": AIMessage([RESPONSES_CALL], tool_calls=[CALL]),
-    "block without id": AIMessage(
-        [typed("function_call", name="search", args=ARGS)], tool_calls=[CALL]
-    ),
-    "raw beside": AIMessage("", tool_calls=[CALL], additional_kwargs={"tool_calls": [RAW_CALL]}),
-    "raw alone": AIMessage("", additional_kwargs={"tool_calls": [RAW_CALL]}),
-    "raw of a free role": ChatMessage(
-        content="", role="assistant", additional_kwargs={"tool_calls": [RAW_CALL]}
-    ),
-    "legacy beside": AIMessage(
-        "", tool_calls=[CALL], additional_kwargs={"function_call": FUNCTION}
-    ),
-    "legacy alone": AIMessage("", additional_kwargs={"function_call": FUNCTION}),
+    "block without id": AIMessage([UNNAMED_CALL], tool_calls=[CALL]),
+    "raw beside": AIMessage("", tool_calls=[CALL], additional_kwargs=RAW),
+    "raw alone": AIMessage("", additional_kwargs=RAW),
+    "raw of a free role": ChatMessage(content="", role="assistant", additional_kwargs=RAW),
+    "legacy beside": AIMessage("", tool_calls=[CALL], additional_kwargs=LEGACY),
+    "legacy alone": AIMessage("", additional_kwargs=LEGACY),
     "chunk": AIMessageChunk(
         content="",
         tool_call_chunks=[{"id": "1", "index": 0, "name": "search", "args": json.dumps(ARGS)}],
@@ -101,10 +97,9 @@ def test_lc5_a_call_is_one_call_in_every_shape(shape: str) -> None:
 
 
 def test_calls_without_ids_are_paired_in_order() -> None:
-    blocks: list[Any] = [typed("function_call", name="search", args={})] * 2
     calls = [{"id": None, "name": "search", "args": {"page": page}} for page in (1, 2)]
 
-    draft = message_to_turn(AIMessage(blocks, tool_calls=calls))
+    draft = message_to_turn(AIMessage([UNNAMED_CALL, UNNAMED_CALL], tool_calls=calls))
 
     assert [call.args for call in draft.tool_calls] == [{"page": 1}, {"page": 2}]
     assert [part["index"] for part in draft.parts] == [0, 1]
@@ -311,7 +306,6 @@ KNOWN_BLOCKS = [
     typed("refusal", refusal="no"),
     typed("server_tool_use", id="1", name="web_search", input={}),
 ]
-COUNTS = st.integers(0, 99)
 STATUSES = st.sampled_from(["success", "error"])
 
 
@@ -330,14 +324,14 @@ def messages(texts: st.SearchStrategy[str], leaves: st.SearchStrategy[Any]) -> d
     }
     calls: Any = st.builds(dict, id=ids, name=texts, args=st.dictionaries(CLEAN, inner, max_size=2))
     invalid: Any = st.builds(dict, id=ids, name=ids, args=ids, error=ids)
-    tokens = {"input_tokens": COUNTS, "output_tokens": COUNTS, "total_tokens": COUNTS}
-    details = {"input_token_details": st.dictionaries(CLEAN, COUNTS, max_size=2)}
+    tokens = dict.fromkeys(USAGE, st.integers(0, 99))
+    details = {"input_token_details": st.dictionaries(CLEAN, st.integers(0, 99), max_size=2)}
     ai = {
         "tool_calls": st.lists(calls, max_size=3),
         "invalid_tool_calls": st.lists(invalid, max_size=2),
         "usage_metadata": st.none() | st.fixed_dictionaries(tokens, optional=details),
     }
-    raw = fields | {"additional_kwargs": st.just({"tool_calls": [RAW_CALL]})}
+    raw = fields | {"additional_kwargs": st.just(RAW)}
     developer = fields | {"additional_kwargs": st.just(DEVELOPER)}
     result = {"tool_call_id": texts, "artifact": inner, "status": STATUSES}
     return {

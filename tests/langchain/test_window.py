@@ -152,6 +152,7 @@ def test_lc6_whatever_the_budget_the_window_holds_the_question_or_an_error_is_ra
     windows = windows_of_every_budget(hiermem, history)
 
     assert windows[0] is None
+    assert None not in windows[40:]
     assert windows[-1] == history.messages
     for budget, window in enumerate(windows):
         assert window is None or isinstance(window[-1], HumanMessage)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +15,21 @@ from llama_index.core.llms import ChatMessage, MessageRole
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
+import hiermem_core
+import llamaindex_hiermem
 from llamaindex_hiermem.blocks import block_classes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 WATCHDOG_SECONDS = 60.0
+SOURCES = [
+    *(
+        str(Path(package.__file__ or "").parents[1])
+        for package in (hiermem_core, llamaindex_hiermem)
+    ),
+    str(Path(__file__).parents[1]),
+]
 CITY = {"city": "Oslo"}
 
 _LETTERS = {
@@ -52,9 +63,7 @@ def block(kind: str, **fields: Any) -> Any:
 def asking(*call_ids: str, text: str | None = None, **arguments: Any) -> ChatMessage:
     """Return an assistant message that calls `weather` once for each id."""
     calls = [
-        block(
-            "tool_call", tool_call_id=call_id, tool_name="weather", tool_kwargs=arguments or CITY
-        )
+        block("tool_call", tool_call_id=call_id, tool_name="weather", tool_kwargs=arguments or CITY)
         for call_id in call_ids
     ]
     said = [] if text is None else [block("text", text=text)]
@@ -133,11 +142,16 @@ def agent_of(
     return FunctionAgent(tools=list(tools), llm=llm, **options)
 
 
-def start_python(script: str, *arguments: object, **options: Any) -> subprocess.Popen[str]:
-    """Start a fresh interpreter."""
-    command = [sys.executable, "-c", dedent(script), *map(str, arguments)]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return subprocess.Popen(command, text=True, **{**pipes, **options})
+def start_python(script: str, *arguments: object) -> subprocess.Popen[str]:
+    """Start a script in a fresh interpreter that finds the sources and the tests."""
+    return subprocess.Popen(
+        [sys.executable, "-c", dedent(script), *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(SOURCES)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def run_python(script: str, *arguments: object) -> str:

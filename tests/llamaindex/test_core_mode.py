@@ -159,7 +159,10 @@ async def test_l07_a_prefix_that_leaves_little_room_cuts_the_newest_question_and
     assert shown.content.startswith("what what")
     assert "characters cut" in shown.content
     assert context.receipt.total <= 70
-    assert (warning.detail["needed"], warning.detail["available"]) == (30 + 60 + FRAMING + REPLY, 70)
+    assert (warning.detail["needed"], warning.detail["available"]) == (
+        30 + 60 + FRAMING + REPLY,
+        70,
+    )
     assert memory.get_all()[-1] == question
 
 
@@ -268,7 +271,11 @@ def test_l09_the_window_respects_the_limit_whatever_it_is_made_of(core_memory):
     rich = [make_block() for make_block, _ in BLOCKS.values()]
     thread = []
     for n in range(6):
-        thread += [user(f"question {n}"), asking("c1", query="large " * 30), result("c1", "so " * 40)]
+        thread += [
+            user(f"question {n}"),
+            asking("c1", query="large " * 30),
+            result("c1", "so " * 40),
+        ]
         thread += [ChatMessage(role="assistant", blocks=rich)]
     memory = core_memory([*thread, user("and now?")])
 
@@ -321,7 +328,9 @@ def test_l28_fifty_images_count_flat_and_nothing_is_fetched(core_memory, touched
 
 
 async def test_l35_legacy_calls_of_a_provider_are_neutral_calls(tenant, core_memory, call):
-    message = ChatMessage(role="assistant", content="", additional_kwargs={"tool_calls": [LEGACY_CALL]})
+    message = ChatMessage(
+        role="assistant", content="", additional_kwargs={"tool_calls": [LEGACY_CALL]}
+    )
     memory = core_memory()
     await call(memory.put_messages, [user("warm?"), message, result("c1", "22")])
 
@@ -339,7 +348,9 @@ async def test_l35_legacy_calls_of_a_provider_are_neutral_calls(tenant, core_mem
 
 
 def test_l35_legacy_calls_count_once(core_memory):
-    legacy = ChatMessage(role="assistant", content="", additional_kwargs={"tool_calls": [LEGACY_CALL]})
+    legacy = ChatMessage(
+        role="assistant", content="", additional_kwargs={"tool_calls": [LEGACY_CALL]}
+    )
     modern = asking("c1", text="", city="Oslo and surroundings")
     both = asking("c1", text="", city="Oslo and surroundings")
     both.additional_kwargs["tool_calls"] = [LEGACY_CALL]

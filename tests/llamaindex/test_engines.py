@@ -13,19 +13,20 @@ from llama_index.core.chat_engine import (
     ContextChatEngine,
     SimpleChatEngine,
 )
-from llama_index.core.llms import ChatMessage
 from llama_index.core.llms.mock import MockLLM, MockLLMWithChatMemoryOfLastCall
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llamaindex.samples import Facts, assistant, exchange, texts, user
 
-from hiermem_core import HierMem
 from llamaindex_hiermem import HierMemChatMemoryBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from llama_index.core.chat_engine.types import BaseChatEngine
+    from llama_index.core.llms import ChatMessage
+
+    from hiermem_core import HierMem
 
 ANSWER = "text text text"
 
@@ -235,7 +236,7 @@ async def test_l07_a_prefix_over_the_limit_leaves_the_question_stored(make_memor
     memory = make_memory(token_limit=5)
     engine = simple(MockLLM(max_tokens=3), memory=memory, system_prompt="be brief " * 5)
 
-    with pytest.raises(ValueError, match="^Initial token count exceeds token limit$"):
+    with pytest.raises(ValueError, match=r"^Initial token count exceeds token limit$"):
         await say(engine, "Is it warm?")
 
     assert memory.get_all() == [user("Is it warm?")]

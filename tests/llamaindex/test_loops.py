@@ -14,7 +14,7 @@ from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.llms.mock import MockLLM
 from llamaindex.samples import WATCHDOG_SECONDS, assistant, exchange, texts, user
 
-from hiermem_core import FunctionCounter, HierMem
+from hiermem_core import ClosedError, FunctionCounter, HierMem
 from hiermem_core.pool import POOL_THREADS
 from llamaindex_hiermem import HierMemChatMemoryBuffer
 
@@ -91,13 +91,13 @@ async def test_l19_sync_calls_inside_a_running_loop_work(memory):
 
 
 @pytest.mark.parametrize("call", ASYNC_CALLS.values(), ids=ASYNC_CALLS)
-async def test_no_async_method_blocks_the_loop(memory, call):
+async def test_no_async_method_blocks_the_loop(hiermem, memory, call):
     memory.put_messages(exchange("old"))
 
     with blockbuster_ctx():
         await call(memory)
 
-    assert not memory._tenant.hiermem.is_closed
+    assert not hiermem.is_closed
 
 
 async def test_closing_a_memory_in_this_process_does_not_block_the_loop():
@@ -107,7 +107,8 @@ async def test_closing_a_memory_in_this_process_does_not_block_the_loop():
         await memory.aget()
         await memory.aclose()
 
-    assert memory._tenant.hiermem.is_closed
+    with pytest.raises(ClosedError):
+        memory.get()
 
 
 def test_no_object_belongs_to_a_loop(memory):
@@ -155,7 +156,7 @@ async def settled(memory):
     """Wait until the pool has done what was begun: its threads are all free again."""
     together = threading.Barrier(POOL_THREADS + 1)
     waiting = [
-        asyncio.create_task(memory._tenant.hiermem.pool.run(together.wait, WATCHDOG_SECONDS))
+        asyncio.create_task(memory._tenant.pool.run(together.wait, WATCHDOG_SECONDS))
         for _ in range(POOL_THREADS)
     ]
     await asyncio.to_thread(together.wait, WATCHDOG_SECONDS)

@@ -266,11 +266,11 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 @pytest.mark.parametrize("mode", ["compat", "core"])
 async def test_l46_what_this_core_cannot_read_is_a_placeholder_and_a_warning(
-    hiermem, tenant, make_memory, call, mode, damage
+    hiermem, make_memory, call, mode, damage
 ):
     memory = make_memory(counting=mode)
     memory.put_messages([*exchange("first"), user("read me"), assistant("and me")])
-    thread = tenant.thread("trip")
+    thread = hiermem.tenant("alice").thread("trip")
     spoil_turn(thread, 3, **damage(thread.turns()[2]))
     before = database_bytes(hiermem)
 

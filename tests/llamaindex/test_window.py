@@ -79,10 +79,9 @@ TOKENIZERS: dict[str, Callable[[str], list]] = {
 }
 
 
-@pytest.mark.parametrize(("thread", "limit", "initial", "window"), ROWS.values(), ids=ROWS)
-async def test_the_window_is_the_longest_candidate_that_fits(
-    make_memory, call, thread, limit, initial, window
-):
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+async def test_the_window_is_the_longest_candidate_that_fits(make_memory, call, row):
+    thread, limit, initial, window = row
     memory = make_memory(token_limit=limit)
     messages = thread_of(thread)
     memory.put_messages(messages)
@@ -118,7 +117,7 @@ async def test_l07_an_initial_count_over_the_limit_raises_whatever_is_stored(
     memory = make_memory(token_limit=5)
     memory.put_messages(thread_of(thread))
 
-    with pytest.raises(ValueError, match="^Initial token count exceeds token limit$"):
+    with pytest.raises(ValueError, match=r"^Initial token count exceeds token limit$"):
         await call(memory.get, initial_token_count=6)
 
 

@@ -144,9 +144,7 @@ class ContextAssembler:
                 raise ThreadNotFoundError(thread_id)
             if head is None:
                 return [], 0
-            if not head.tally.standing.turns:
-                return [], head.last_seq
-            return reading.standing_turns(connection, head.number), head.last_seq
+            return reading.standing_turns(connection, head), head.last_seq
 
     def _tell_trimmed(self, tenant_id: str, thread_id: str, context: Context) -> None:
         trimmed = warning_of(context.warnings, "turns_trimmed")

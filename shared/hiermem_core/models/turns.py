@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from hiermem_core.models.plain import dump_json, load_json, to_plain
+from hiermem_core.models.text import TextCleaner
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -172,7 +173,8 @@ def neutral(turn: TurnDraft) -> tuple[Any, ...]:
 
 def fingerprint(turn: TurnDraft) -> str:
     """Return a digest that two turns share exactly when they say the same thing."""
-    text = json.dumps(neutral(turn), ensure_ascii=True, default=str, separators=(",", ":"))
+    plain = TextCleaner().json(load_json(json.dumps(neutral(turn), default=dict)))
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

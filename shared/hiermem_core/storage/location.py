@@ -70,7 +70,7 @@ def resolve(location: str | os.PathLike[str]) -> Location:
 def _from_url(text: str) -> Location:
     try:
         url = make_url(text)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise ConfigurationError("location", "is not a valid database URL") from None
     if url.query:
         unknown = ", ".join(sorted(url.query))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from sqlalchemy import insert, inspect, select, update
 
-from hiermem_core.errors import MigrationError
+from hiermem_core.errors import BackendError, MigrationError
 from hiermem_core.faults import reach
 from hiermem_core.storage import tables
 
@@ -83,10 +84,18 @@ def _check_path(stored: int) -> None:
 
 
 def backup(database: Path | None, version: int) -> Path | None:
-    """Copy a database file beside itself, as `<name>.schema-<version>`, and return the copy."""
+    """Copy a database file beside itself, as `<name>.schema-<version>`, and return the copy.
+
+    Raises:
+        BackendError: The copy cannot be written.
+    """
     if database is None:
         return None
     target = database.with_name(f"{database.name}.schema-{version}")
-    with sqlite3.connect(database) as source, sqlite3.connect(target) as copy:
-        source.backup(copy)
+    try:
+        with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(target)) as copy:
+            source.backup(copy)
+    except sqlite3.Error as error:
+        reason = f"{target.name} cannot be written; check the disk and open again"
+        raise BackendError("backup", reason) from error
     return target

@@ -15,7 +15,6 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
-    text,
 )
 
 schema = MetaData()
@@ -60,19 +59,30 @@ turns = Table(
     Column("dump", Text),
     Column("tokens", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
-    PrimaryKeyConstraint("thread", "seq"),
-    Index("turns_by_id", "thread", "id"),
-    Index(
-        "turns_standing",
-        "thread",
-        "seq",
-        sqlite_where=text("standing AND NOT archived"),
-        postgresql_where=text("standing AND NOT archived"),
-    ),
+    PrimaryKeyConstraint("thread", "archived", "seq"),
     sqlite_with_rowid=False,
 )
-"""One row a turn. `standing` turns stay in every context; `call_seq` is where a result's call is;
+"""One row a turn, the active ones of a thread side by side, so that archived ones cost no reader.
+`standing` turns stay in every context; `call_seq` is where a result's call is;
 `body` holds what plain text turns do not have; `dump` is the source framework's own form."""
+
+_active = ~turns.c.archived
+
+Index(
+    "turns_by_id",
+    turns.c.thread,
+    turns.c.id,
+    unique=True,
+    sqlite_where=_active,
+    postgresql_where=_active,
+)
+Index(
+    "turns_by_call",
+    turns.c.thread,
+    turns.c.call_seq,
+    sqlite_where=turns.c.call_seq.is_not(None),
+    postgresql_where=turns.c.call_seq.is_not(None),
+)
 
 calls = Table(
     "calls",

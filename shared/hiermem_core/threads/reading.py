@@ -57,8 +57,6 @@ _HEAD = select(_H.number, _H.thread_id, _H.last_seq, _H.tally, _H.created_at, _H
 
 _ACTIVE = select(tables.turns).where(_T.thread == bindparam("number"), ~_T.archived)
 
-_STANDING = _ACTIVE.where(_T.standing).order_by(_T.seq)
-
 _PAGE = (
     _ACTIVE.where(~_T.standing, _T.seq < bindparam("before"))
     .order_by(_T.seq.desc())
@@ -114,9 +112,13 @@ def active_turns(connection: Connection, number: int) -> list[Turn]:
     return [turn_of(row) for row in connection.execute(query, {"number": number})]
 
 
-def standing_turns(connection: Connection, number: int) -> list[Turn]:
+def standing_turns(connection: Connection, head: Head) -> list[Turn]:
     """Return the system and pinned turns of a thread, in order."""
-    return [turn_of(row) for row in connection.execute(_STANDING, {"number": number})]
+    found: list[Turn] = []
+    for some in slices(head.tally.standing_seqs):
+        query = _ACTIVE.where(_T.seq.in_(some)).order_by(_T.seq)
+        found += map(turn_of, connection.execute(query, {"number": head.number}))
+    return found
 
 
 def page_before(connection: Connection, number: int, before: int, size: int) -> Sequence[Row[Any]]:

@@ -58,24 +58,34 @@ def turn_of(row: Row[Any]) -> Turn:
 
 
 def _turn_of(row: Row[Any]) -> Turn:
-    if row.role not in ROLES:
-        raise ValueError(row.role)
-    if row.content is not None and not isinstance(row.content, str):
-        raise TypeError("content")
-    body = load_json(row.body) if row.body else {}
-    return Turn(
-        seq=row.seq,
-        id=row.id,
-        status="archived" if row.archived else "active",
-        call_seq=row.call_seq,
-        revision=row.revision,
-        role=row.role,
-        content=row.content,
-        origin=_origin(body.get("origin"), row.dump),
-        token_counts=_counts(load_json(row.tokens)),
-        created_at=from_milliseconds(row.created_at),
-        **_fields(body, row.role),
+    values: tuple[Any, ...] = tuple(row)
+    _, seq, name, archived, _, call_seq, revision, role, content, body, dump, counts, moment = (
+        values
     )
+    if role not in ROLES:
+        raise ValueError(role)
+    if content is not None and not isinstance(content, str):
+        raise TypeError("content")
+    facts = load_json(body) if body else {}
+    return Turn(
+        seq=seq,
+        id=name,
+        status="archived" if archived else "active",
+        call_seq=call_seq,
+        revision=revision,
+        role=role,
+        content=content,
+        origin=_origin(facts.get("origin"), dump),
+        token_counts=_counts(load_json(counts)),
+        created_at=from_milliseconds(moment),
+        **_fields(facts, role),
+    )
+
+
+def _counts(stored: Any) -> dict[str, int]:
+    if not isinstance(stored, dict) or not all(type(n) is int for n in stored.values()):
+        raise TypeError("tokens")
+    return stored
 
 
 def _placeholder(row: Row[Any], reason: str) -> Turn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, insert, update
+from sqlalchemy import and_, delete, insert, update
 
 from hiermem_core.errors import (
     InvalidInputError,
@@ -38,12 +38,14 @@ from hiermem_core.threads.tally import Tally
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection
 
     from hiermem_core.models.turns import Turn, TurnDraft
     from hiermem_core.protocols import Clock, TokenCounter
     from hiermem_core.storage.database import Database
     from hiermem_core.threads.reading import Head
+
+_T = tables.turns.c
 
 BATCH_LIMIT = 10_000
 """Turns of one append."""
@@ -269,42 +271,34 @@ class ThreadStore:
         seqs = [turn.seq for turn in turns]
         for some in reading.slices(seqs):
             connection.execute(
-                update(tables.turns)
-                .where(tables.turns.c.thread == head.number, tables.turns.c.seq.in_(some))
-                .values(archived=True)
+                update(tables.turns).where(_active_of(head), _T.seq.in_(some)).values(archived=True)
             )
         self._unlink_calls(connection, head, seqs)
 
     def _remove(self, connection: Connection, head: Head, turns: Sequence[Turn]) -> None:
         seqs = [turn.seq for turn in turns]
         for some in reading.slices(seqs):
-            connection.execute(
-                delete(tables.turns).where(
-                    tables.turns.c.thread == head.number, tables.turns.c.seq.in_(some)
-                )
-            )
+            connection.execute(delete(tables.turns).where(_active_of(head), _T.seq.in_(some)))
         if seqs:
             self._unlink_calls(connection, head, seqs)
             self._recount(connection, head)
 
     def _unlink_calls(self, connection: Connection, head: Head, seqs: Sequence[int]) -> None:
-        turns, calls = tables.turns.c, tables.calls.c
+        calls = tables.calls.c
         for some in reading.slices(seqs):
             connection.execute(
                 delete(tables.calls).where(calls.thread == head.number, calls.seq.in_(some))
             )
             connection.execute(
                 update(tables.turns)
-                .where(turns.thread == head.number, turns.call_seq.in_(some))
+                .where(_active_of(head), _T.call_seq.in_(some))
                 .values(call_seq=None)
             )
 
     def _rewrite(self, connection: Connection, head: Head, turn: Turn) -> None:
         row = row_of(turn, thread=head.number)
         connection.execute(
-            update(tables.turns)
-            .where(tables.turns.c.thread == head.number, tables.turns.c.seq == turn.seq)
-            .values(row)
+            update(tables.turns).where(_active_of(head), _T.seq == turn.seq).values(row)
         )
 
     def _require_turn(self, connection: Connection, head: Head, turn_id: str) -> Turn:
@@ -321,3 +315,7 @@ class ThreadStore:
             self._tell(events.TurnsAppended(tenant_id, thread_id, len(fresh), first, last))
         if replaced:
             self._tell(events.TextSanitised(tenant_id, thread_id, replaced))
+
+
+def _active_of(head: Head) -> ColumnElement[bool]:
+    return and_(_T.thread == head.number, ~_T.archived)

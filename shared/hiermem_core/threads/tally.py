@@ -65,7 +65,7 @@ class Tally:
 
     Attributes:
         body: Every active turn outside the standing ones.
-        standing: System and pinned turns.
+        standing: System and pinned turns; `standing_seqs` says where they are.
         leading: Those of the body before the first user turn.
         exchanges: User turns that open an exchange.
         first_seq: Of the first such user turn; `None` while there is none.
@@ -74,6 +74,7 @@ class Tally:
     body: Count = field(default_factory=Count)
     leading: Count = field(default_factory=Count)
     standing: Count = field(default_factory=Count)
+    standing_seqs: list[int] = field(default_factory=list)
     exchanges: int = 0
     first_seq: int | None = None
 
@@ -97,6 +98,7 @@ class Tally:
         for turn in turns:
             if is_standing(turn):
                 self.standing.add(turn)
+                self.standing_seqs.append(turn.seq)
             else:
                 self._add(turn)
         return self
@@ -115,6 +117,7 @@ class Tally:
             "body": self.body.to_json(),
             "leading": self.leading.to_json(),
             "standing": self.standing.to_json(),
+            "standing_seqs": self.standing_seqs,
             "exchanges": self.exchanges,
             "first_seq": self.first_seq,
         }
@@ -126,6 +129,7 @@ class Tally:
             body=Count.from_json(value["body"]),
             leading=Count.from_json(value["leading"]),
             standing=Count.from_json(value["standing"]),
+            standing_seqs=list(value["standing_seqs"]),
             exchanges=value["exchanges"],
             first_seq=value["first_seq"],
         )

@@ -1,5 +1,5 @@
 """What the assembler must hold, with every counter."""
-# ruff: noqa: D102, S101 - a test's name says what it holds, and asserts are its tools
+# ruff: noqa: D102 - a test's name says what it holds
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from hiermem_core.errors import BudgetExceededError
 from hiermem_core.models.context import Context, ContextWarning, warning_of
+from hiermem_core.models.threads import Profile, ThreadOptions
 from hiermem_core.models.turns import ToolCall, Turn, TurnDraft
 from hiermem_core.testing.contracts.probes import database_bytes, reads_of
 from hiermem_core.testing.contracts.samples import asked_and_answered, said
@@ -166,6 +167,20 @@ class AssemblerContract:
 
         assert kept == {(8, 9), tuple(range(3, 10)), tuple(range(1, 10))}
 
+    def test_c6_a_call_id_used_again_ties_a_result_to_the_nearest_call_only(
+        self, hiermem: HierMem, thread: Thread
+    ) -> None:
+        asks = TurnDraft(role="assistant", tool_calls=[ToolCall("again", "find", {})])
+        answer = TurnDraft(role="tool", content="found", tool_call_id="again")
+        for number in range(4):
+            thread.append([*said([f"find {number}"]), asks, answer])
+        least = REPLY_TOKENS + tokens(hiermem.counter, thread.turns(last=3))
+        total = thread.context(budget_tokens=PLENTY).receipt.total
+
+        kept = {seqs(thread.context(budget_tokens=budget)) for budget in range(least, total + 1)}
+
+        assert kept == {tuple(range(first, 13)) for first in (1, 4, 7, 10)}
+
     def test_c7_a_call_that_waits_for_its_result_is_kept_in_the_current_exchange(
         self, thread: Thread
     ) -> None:
@@ -199,6 +214,30 @@ class AssemblerContract:
 
         assert [turn.tool_calls for turn in context.messages] == [(), (), ()]
         assert warning(context, "pending_calls_dropped").detail["calls"] == 1
+
+    def test_c7_a_result_given_as_current_keeps_the_call_of_an_earlier_exchange(
+        self, thread: Thread
+    ) -> None:
+        asks = TurnDraft(role="assistant", tool_calls=[ToolCall("slow", "find", {})])
+        thread.append([*said(["find"]), asks, *said(["are you there?"])])
+        result = TurnDraft(role="tool", content="found", tool_call_id="slow")
+
+        context = thread.context(current=result, budget_tokens=PLENTY)
+
+        assert [turn.role for turn in context.messages] == ["user", "assistant", "user", "tool"]
+        assert context.warnings == ()
+
+    @pytest.mark.parametrize("cap", [0, 1, 3])
+    def test_the_cap_counts_the_exchanges_beside_the_current_one(
+        self, thread: Thread, cap: int
+    ) -> None:
+        thread.append(asked_and_answered("abcdef"))
+        profile = Profile(working_memory=ThreadOptions(window_exchanges=cap))
+
+        context = thread.context(current="now", profile=profile, budget_tokens=PLENTY)
+
+        questions = [turn.content for turn in context.messages if turn.role == "user"]
+        assert questions == [*[f"{text}?" for text in "abcdef"[6 - cap :]], "now"]
 
     def test_c8_a_greeting_before_the_first_user_turn_is_never_shown(self, thread: Thread) -> None:
         greeting = TurnDraft(role="assistant", content="How can I help?")

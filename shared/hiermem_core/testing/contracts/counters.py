@@ -1,5 +1,5 @@
 """What every token counter must hold."""
-# ruff: noqa: D102, S101 - a test's name says what it holds, and asserts are its tools
+# ruff: noqa: D102 - a test's name says what it holds
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What every thread memory must hold."""
-# ruff: noqa: D102, S101, SLF001 - a test's name says what it holds; asserts are its tools
+# ruff: noqa: D102, SLF001 - a test's name says what it holds; it looks below the public face
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class ThreadMemoryContract:
 def exchange(number: int) -> list[TurnDraft]:
     """Return the exchange of a number; every fourth asks a tool, each has its own length."""
     asked, answered = asked_and_answered([f"question {number} " + "word " * (number % 7)])
-    if number % 4 != 3:  # noqa: PLR2004 - every fourth
+    if number % 4 != 3:
         return [asked, answered]
     call = TurnDraft(role="assistant", tool_calls=[ToolCall("again", "find", {"n": number})])
     result = TurnDraft(role="tool", content=f"found {number}", tool_call_id="again")

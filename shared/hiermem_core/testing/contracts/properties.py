@@ -1,5 +1,5 @@
 """What every context must hold, whatever the transcript, the budget and the counter."""
-# ruff: noqa: D102, S101 - a test's name says what it holds, and asserts are its tools
+# ruff: noqa: D102 - a test's name says what it holds
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hiermem_core.errors import BudgetExceededError
 from hiermem_core.models.context import warning_of
+from hiermem_core.models.threads import Profile
 from hiermem_core.models.turns import ToolCall, Turn, TurnDraft
 from hiermem_core.testing.contracts.counters import shared
 from hiermem_core.testing.contracts.probes import database_bytes
@@ -141,6 +142,24 @@ class ContextPropertiesContract:
 
     @shared
     @given(request_=requests())
+    def test_p4_the_next_older_unit_would_not_fit(
+        self, hiermem: HierMem, request_: Request
+    ) -> None:
+        profile = Profile()
+        one = built(hiermem, replace(request_, arguments={**request_.arguments, "profile": profile}))
+
+        assume(not one.was_cut)
+        shown = {turn.seq for turn in one.shown}
+        older = [unit for unit in units_of(one.turns) if not {turn.seq for turn in unit} & shown]
+        assume(older)
+        hidden = left_out_of(older[-1], newest=False)
+        needed = sum(
+            hiermem.counter.count_turn(turn) for turn in older[-1] if turn.seq not in hidden
+        )
+        assert one.context.receipt.total + needed > request_.budget
+
+    @shared
+    @given(request_=requests())
     def test_p5_the_current_user_turn_is_there_whole_or_marked(
         self, hiermem: HierMem, request_: Request
     ) -> None:
@@ -154,21 +173,6 @@ class ContextPropertiesContract:
 
     @shared
     @given(request_=requests(), more=st.integers(1, 40) | st.integers(1, 2000))
-    @example(
-        request_=Request(
-            [
-                TurnDraft(role="user", content="hi"),
-                TurnDraft(role="user", content="?"),
-                TurnDraft(
-                    role="assistant", tool_calls=[ToolCall("a", "find", {"q": "word " * 60})]
-                ),
-                TurnDraft(role="tool", content="ok", tool_call_id="a"),
-            ],
-            60,
-            {"tools": []},
-        ),
-        more=400,
-    )
     def test_p6_a_larger_budget_never_keeps_fewer_exchanges(
         self, hiermem: HierMem, request_: Request, more: int
     ) -> None:
@@ -177,6 +181,29 @@ class ContextPropertiesContract:
         larger = built(hiermem, replace(request_, budget=request_.budget + more), raises=True)
 
         assert exchanges_in(larger) >= exchanges_in(less)
+
+    @pytest.mark.parametrize("is_stored", [True, False], ids=["stored", "current"])
+    def test_p6_no_step_of_the_budget_takes_an_exchange_away(
+        self, hiermem: HierMem, *, is_stored: bool
+    ) -> None:
+        asks = TurnDraft(role="assistant", tool_calls=[ToolCall("a", "find", {"q": "word " * 60})])
+        found = TurnDraft(role="tool", content="found " * 30, tool_call_id="a")
+        earlier = [TurnDraft(role="user", content=f"hi {number}") for number in range(4)]
+        newest = [TurnDraft(role="user", content="do it, please"), asks, found]
+        thread = stored(hiermem, [*earlier, *newest] if is_stored else earlier)
+        current = None if is_stored else newest
+        total = thread.context(current=current, budget_tokens=1_000_000).receipt.total
+
+        kept = []
+        for budget in range(total + 20):
+            try:
+                messages = thread.context(current=current, budget_tokens=budget).messages
+            except BudgetExceededError:
+                continue
+            kept.append(sum(opens(turn) for turn in messages))
+
+        assert kept == sorted(kept)
+        assert {1, 5} <= set(kept)
 
     @shared
     @given(request_=requests())

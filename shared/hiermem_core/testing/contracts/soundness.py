@@ -2,7 +2,6 @@
 
 Simple and slow on purpose: it shares no code with what it judges.
 """
-# ruff: noqa: S101 - asserts are a test's tools
 
 from __future__ import annotations
 

@@ -1,0 +1,118 @@
+"""The async mirror is equal to the sync side, in names and in results."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+
+import pytest
+from core import operations
+from core.operations import ON_HIERMEM, ON_TENANT, ON_THREAD, TWINS, public_methods
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hiermem_core import AsyncHierMem, HierMem, errors
+from hiermem_core.testing import FakeClock
+from hiermem_core.testing.contracts.transcripts import loose_turns
+from hiermem_core.tokens.counters import ApproximateCounter
+
+
+def opened(location):
+    return HierMem.open(location, counter=ApproximateCounter(), clock=FakeClock())
+
+
+@pytest.mark.parametrize(("sync", "mirror"), TWINS.items(), ids=lambda kind: kind.__name__)
+def test_e3_every_method_has_a_twin_with_an_equal_signature(sync, mirror):
+    assert public_methods(mirror) == public_methods(sync)
+    for name in public_methods(sync):
+        one, twin = (inspect.signature(getattr(kind, name)) for kind in (sync, mirror))
+        assert one.parameters == twin.parameters, name
+        awaited = inspect.iscoroutinefunction(getattr(mirror, name))
+        assert awaited == (name not in {*operations.IMMEDIATE, "opened"}), name
+
+
+def test_e3_the_handles_of_the_twins_have_the_same_public_names():
+    with opened(":memory:") as hiermem:
+        tenant, twin = hiermem.tenant("acme"), AsyncHierMem(hiermem).tenant("acme")
+        pairs = [
+            (hiermem, AsyncHierMem(hiermem)),
+            (tenant, twin),
+            (tenant.thread("t1"), twin.thread("t1")),
+        ]
+
+        missing = {
+            type(one).__name__: sorted(public_names(one) - public_names(other))
+            for one, other in pairs
+        }
+
+    assert missing == {"HierMem": [], "Tenant": [], "Thread": []}
+
+
+def public_names(handle):
+    """Return the public names of a handle; `pool` is what the mirror itself runs on."""
+    return {name for name in dir(handle) if not name.startswith("_")} - {"pool"}
+
+
+def test_every_public_method_is_among_the_operations():
+    assert public_methods(HierMem) - operations.OPENING_AND_CLOSING == set(ON_HIERMEM)
+    assert public_methods(operations.Tenant) == set(ON_TENANT)
+    assert public_methods(operations.Thread) == set(ON_THREAD)
+
+
+STEPS = {
+    "append": lambda thread, turns, n: thread.append(turns),
+    "append here": lambda thread, turns, n: thread.append(turns, expected_seq=n),
+    "edit": lambda thread, turns, n: thread.edit_turn(f"t{n}", "edited"),
+    "delete some": lambda thread, turns, n: thread.delete_turns([f"t{n}", "none"]),
+    "replace": lambda thread, turns, n: thread.replace(turns),
+    "prune": lambda thread, turns, n: thread.prune(max_turns=n),
+    "rehearse": lambda thread, turns, n: thread.prune(max_turns=n, dry_run=True),
+    "read": lambda thread, turns, n: thread.turns(last=n),
+    "archived": lambda thread, turns, n: thread.turns(status="archived"),
+    "info": lambda thread, turns, n: thread.info(),
+    "state": lambda thread, turns, n: thread.state(),
+    "context": lambda thread, turns, n: thread.context(budget_tokens=40 * n),
+    "delete": lambda thread, turns, n: thread.delete(),
+}
+
+
+@st.composite
+def scripts(draw):
+    """Give steps to take on two stores, with turns whose ids are the same on both."""
+    steps = []
+    for number in range(draw(st.integers(1, 6))):
+        turns = draw(st.lists(loose_turns(), max_size=3))
+        named = [
+            {"role": turn.role, "content": turn.content, "id": f"t{number}{place}"}
+            for place, turn in enumerate(turns)
+        ]
+        steps.append((draw(st.sampled_from(sorted(STEPS))), named, draw(st.integers(0, 30))))
+    return steps
+
+
+def outcome_of(error):
+    return type(error), str(error), vars(error)
+
+
+@given(script=scripts())
+def test_e3_the_twins_give_equal_results_on_random_data(script):
+    def take(hiermem):
+        thread = hiermem.tenant("acme").thread("t1")
+        for name, turns, number in script:
+            try:
+                yield STEPS[name](thread, turns, number)
+            except errors.HierMemError as error:
+                yield outcome_of(error)
+
+    async def await_each(memory):
+        thread = memory.tenant("acme").thread("t1")
+        outcomes = []
+        for name, turns, number in script:
+            try:
+                outcomes.append(await STEPS[name](thread, turns, number))
+            except errors.HierMemError as error:
+                outcomes.append(outcome_of(error))
+        return outcomes
+
+    with opened(":memory:") as one, opened(":memory:") as other:
+        assert list(take(one)) == asyncio.run(await_each(AsyncHierMem(other)))

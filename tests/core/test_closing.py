@@ -1,0 +1,189 @@
+"""What opening takes, closing gives back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import pytest
+from core import operations
+from core.operations import ON_HIERMEM, ON_TENANT, ON_THREAD, SEED
+
+from hiermem_core import AsyncHierMem, HierMem
+from hiermem_core.errors import ClosedError
+from hiermem_core.testing.contracts.samples import said
+from hiermem_core.tokens.counters import ApproximateCounter
+
+NOTHING_TO_DO = {
+    "append": lambda thread: thread.append([]),
+    "replace": lambda thread: thread.replace(None),
+    "delete_turns": lambda thread: thread.delete_turns([]),
+}
+
+
+class Recorder:
+    """An observer of the user's own."""
+
+    def __init__(self):
+        self.events = []
+
+    def __call__(self, event):
+        self.events.append(event)
+
+
+@pytest.fixture
+def location(tmp_path):
+    return tmp_path / "memory"
+
+
+@pytest.fixture
+def closed(location):
+    """Give the handles of a HierMem that is closed, and their async twins."""
+    hiermem = HierMem.open(location, counter=ApproximateCounter())
+    tenant = hiermem.tenant("acme")
+    thread = tenant.thread("t1")
+    thread.append(SEED)
+    twin = AsyncHierMem(hiermem)
+    twins = (twin, twin.tenant("acme"), twin.tenant("acme").thread("t1"))
+    hiermem.close()
+    return {"sync": (hiermem, tenant, thread), "async": twins}
+
+
+def opened_and_used(location):
+    with HierMem.open(location, counter=ApproximateCounter()) as hiermem:
+        hiermem.tenant("acme").thread("t1").append(said(["a"]))
+
+
+def threads_left():
+    """Return how many threads are alive once those that are ending have ended."""
+    for thread in threading.enumerate():
+        if thread.name.startswith(("hiermem", "apart")):
+            thread.join(20)
+    return threading.active_count()
+
+
+async def opened_and_awaited(location):
+    async with await AsyncHierMem.open(location, counter=ApproximateCounter()) as memory:
+        await memory.tenant("acme").thread("t1").append(said(["a"]))
+
+
+def test_e12_a_hundred_opens_and_closes_leave_threads_and_files_as_before(location):
+    process = psutil.Process()
+    opened_and_used(location)
+    before = threading.active_count(), process.num_fds(), len(process.open_files())
+
+    for _ in range(100):
+        opened_and_used(location)
+
+    assert (threading.active_count(), process.num_fds(), len(process.open_files())) == before
+
+
+def test_e12_a_hundred_awaited_opens_and_closes_leave_threads_and_files_as_before(location):
+    process = psutil.Process()
+
+    async def open_often():
+        before = threads_left(), process.num_fds()
+        for _ in range(100):
+            await opened_and_awaited(location)
+        return before, (threads_left(), process.num_fds())
+
+    asyncio.run(opened_and_awaited(location))
+    before, after = asyncio.run(open_often())
+
+    assert after == before
+
+
+def test_e12_closing_joins_the_threads_that_awaiting_started(location):
+    before = set(threading.enumerate())
+    hiermem = HierMem.open(location, counter=ApproximateCounter())
+    asyncio.run(AsyncHierMem(hiermem).tenant("acme").thread("t1").append(said(["a"])))
+    started = set(threading.enumerate()) - before
+
+    hiermem.close()
+
+    assert started
+    assert not [thread for thread in started if thread.is_alive()]
+
+
+def test_e12_a_failed_open_leaves_no_file_open(tmp_path):
+    (tmp_path / "notes.db").write_text("no database " * 999)
+    process = psutil.Process()
+    before = process.num_fds()
+
+    for _ in range(10):
+        with pytest.raises(Exception, match="failed"):
+            HierMem.open(tmp_path / "notes.db", counter=ApproximateCounter())
+
+    assert process.num_fds() == before
+
+
+@pytest.mark.parametrize("name", sorted({**ON_HIERMEM, **ON_TENANT, **ON_THREAD}))
+def test_e14_a_sync_method_of_a_closed_hiermem_raises(closed, name):
+    with pytest.raises(ClosedError):
+        called(closed["sync"], name)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", sorted({**ON_HIERMEM, **ON_TENANT, **ON_THREAD}))
+async def test_e14_an_async_method_of_a_closed_hiermem_raises(closed, name):
+    async def ask():
+        answer = called(closed["async"], name)
+        return answer if name in operations.IMMEDIATE else await answer
+
+    with pytest.raises(ClosedError):
+        await ask()
+
+
+@pytest.mark.parametrize("call", NOTHING_TO_DO.values(), ids=NOTHING_TO_DO.keys())
+def test_e14_a_call_with_nothing_to_do_raises_too(closed, call):
+    with pytest.raises(ClosedError):
+        call(closed["sync"][2])
+
+
+@pytest.mark.anyio
+async def test_e14_a_closed_async_mirror_raises_and_closes_the_hiermem_it_wraps(location):
+    memory = await AsyncHierMem.open(location, counter=ApproximateCounter())
+    thread = memory.tenant("acme").thread("t1")
+    await memory.close()
+    await memory.close()
+
+    with pytest.raises(ClosedError):
+        await thread.turns()
+    with pytest.raises(ClosedError):
+        memory.sync.tenant("acme")
+
+
+def test_e14_what_the_user_gave_still_works(location):
+    counter, observer = ApproximateCounter(), Recorder()
+    hiermem = HierMem.open(location, counter=counter, observer=observer)
+    hiermem.tenant("acme").thread("t1").append(said(["a"]))
+
+    hiermem.close()
+
+    assert counter.count("still counting") > 0
+    observer("still told")
+    assert observer.events[-1] == "still told"
+    with HierMem.open(location, counter=counter, observer=observer) as again:
+        again.tenant("acme").thread("t1").append(said(["b"]))
+        assert [turn.content for turn in again.tenant("acme").thread("t1").turns()] == ["a", "b"]
+
+
+def test_closing_twice_and_from_two_threads_is_harmless(location):
+    hiermem = HierMem.open(location, counter=ApproximateCounter())
+    asyncio.run(AsyncHierMem(hiermem).tenant("acme").thread("t1").append(said(["a"])))
+
+    with ThreadPoolExecutor(2) as workers:
+        ends = [workers.submit(hiermem.close) for _ in range(2)]
+    hiermem.close()
+
+    assert [end.result() for end in ends] == [None, None]
+
+
+def called(handles, name):
+    """Call an operation on the handle that has it."""
+    for handle, calls in zip(handles, (ON_HIERMEM, ON_TENANT, ON_THREAD), strict=True):
+        if name in calls:
+            return calls[name](handle)
+    raise AssertionError(name)
