@@ -106,7 +106,7 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
         self._raise_failed_write()
         try:
             context = self._thread.context(budget_tokens=budget)
-            return [self._viewed(turn) for turn in context.messages]
+            return [viewed(turn) for turn in context.messages]
         except ThreadNotFoundError:
             return []
 
@@ -154,14 +154,6 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
             return self._thread.turns()
         except ThreadNotFoundError:
             return []
-
-    def _viewed(self, turn: Turn) -> BaseMessage:
-        """Return the message of a turn in a window; a shortened one keeps its own id."""
-        message = turn_to_message(turn)
-        if turn.origin is None:
-            for stored in self._thread.turns(after=turn.seq - 1, before=turn.seq + 1):
-                message.id = turn_to_message(stored).id
-        return message
 
     def _store(self, messages: Sequence[BaseMessage]) -> None:
         """Store; read the thread again if a message to remove was removed meanwhile."""
@@ -217,6 +209,15 @@ def history_factory(
         )
 
     return factory
+
+
+def viewed(turn: Turn) -> BaseMessage:
+    """Return the message of a turn in a window; a shortened one keeps its own id."""
+    message = turn_to_message(turn)
+    if turn.origin is not None and turn.origin.is_stale:
+        whole = replace(turn, origin=replace(turn.origin, is_stale=False))
+        message.id = turn_to_message(whole).id
+    return message
 
 
 def draft_of(message: BaseMessage, thread_id: str) -> TurnDraft:

@@ -103,7 +103,7 @@ def turn_to_message(turn: TurnDraft) -> BaseMessage:
 
 def restored_message(turn: TurnDraft) -> BaseMessage | None:
     """Return the message in a turn's dump, or `None` if there is none that can be read."""
-    if turn.origin is None or turn.origin.framework != FRAMEWORK:
+    if turn.origin is None or turn.origin.framework != FRAMEWORK or turn.origin.is_stale:
         return None
     try:
         (message,) = messages_from_dict([from_plain(load_json(turn.origin.dump))])

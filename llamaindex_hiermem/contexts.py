@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from hiermem_core import Turn
 
-_PAGE = 64
+_PAGE = 96
 _CACHED_COUNTS = 4096
 _CACHED_CHARACTERS = 2000
 
@@ -85,7 +85,8 @@ def of_messages(context: Context) -> Context:
 
 
 def _should_restore(turn: Turn) -> bool:
-    is_ours = turn.origin is not None and turn.origin.framework == FRAMEWORK
+    origin = turn.origin
+    is_ours = origin is not None and origin.framework == FRAMEWORK and not origin.is_stale
     return is_ours or turn.unreadable is not None
 
 

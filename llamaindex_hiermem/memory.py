@@ -341,9 +341,7 @@ class HierMemChatMemoryBuffer(BaseMemory):
             tenant=self._tenant,
             chat_store_key=self._thread.id,
             owned=self._owned,
-            token_limit=self.token_limit,
-            tokenizer_fn=self.tokenizer_fn,
-            counting=self.counting,
+            **{name: getattr(self, name) for name in type(self).model_fields},
         )
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:

@@ -70,7 +70,7 @@ def turn_to_message(turn: TurnDraft) -> ChatMessage:
 
 def restored_message(turn: TurnDraft) -> ChatMessage | None:
     """Return the message a turn was made from; `None` if it was not, or this core is too old."""
-    if turn.origin is None or turn.origin.framework != FRAMEWORK:
+    if turn.origin is None or turn.origin.framework != FRAMEWORK or turn.origin.is_stale:
         return None
     try:
         return _loaded(turn.origin.dump)

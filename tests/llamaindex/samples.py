@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 import hiermem_core
 import llamaindex_hiermem
+from llamaindex_hiermem import HierMemChatMemoryBuffer
 from llamaindex_hiermem.blocks import block_classes
 
 if TYPE_CHECKING:
@@ -120,6 +122,33 @@ class Facts(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return [NodeWithScore(node=TextNode(text="The fjord is deep."), score=1.0)]
+
+
+class LoopShy(HierMemChatMemoryBuffer):
+    """A memory whose sync methods fail on the thread of the loop."""
+
+    def _refuse(self) -> None:
+        assert threading.current_thread() is not threading.main_thread()
+
+    def get(self, *arguments: Any, **options: Any) -> list[ChatMessage]:
+        self._refuse()
+        return super().get(*arguments, **options)
+
+    def get_all(self) -> list[ChatMessage]:
+        self._refuse()
+        return super().get_all()
+
+    def put(self, message: ChatMessage) -> None:
+        self._refuse()
+        super().put(message)
+
+    def put_messages(self, messages: Any) -> None:
+        self._refuse()
+        super().put_messages(messages)
+
+    def set(self, messages: Any) -> None:
+        self._refuse()
+        super().set(messages)
 
 
 def weather(city: str = "Oslo") -> str:

@@ -8,6 +8,7 @@ from llama_index.core.agent.workflow import AgentWorkflow, ReActAgent
 from llama_index.core.llms.mock import MockLLM
 from llama_index.core.workflow import Context, JsonSerializer
 from llamaindex.samples import (
+    LoopShy,
     agent_of,
     ask_then_answer,
     asking,
@@ -92,6 +93,15 @@ async def test_l18_an_empty_memory_is_the_one_an_agent_uses(make_memory, runner_
     await runner.run(user_msg=QUESTION, memory=memory, ctx=ctx)
 
     assert await ctx.store.get("memory") is memory
+
+
+@runners
+async def test_l20_a_run_calls_no_sync_method_on_the_loop(tenant, runner_of):
+    memory = LoopShy.from_defaults(tenant=tenant, chat_store_key="trip")
+
+    await runner_of().run(user_msg=QUESTION, chat_history=exchange("old"), memory=memory)
+
+    assert await memory.aget_all() == [*exchange("old"), *ROUND]
 
 
 @runners

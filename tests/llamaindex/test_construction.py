@@ -48,6 +48,12 @@ class PersonalMemory(HierMemChatMemoryBuffer):
         return super().from_defaults(*arguments, **{**options, **fixed})
 
 
+class LabelledMemory(HierMemChatMemoryBuffer):
+    """A class with a field of its own."""
+
+    label: str
+
+
 @pytest.mark.parametrize(("options", "limit"), LIMITS.values(), ids=LIMITS)
 def test_the_limit_is_the_one_upstream_takes(options, limit):
     memory = HierMemChatMemoryBuffer.from_defaults(**options)
@@ -180,6 +186,15 @@ def test_a_copy_of_a_memory_in_this_process_is_on_the_same_thread(duplicate):
     duplicate(memory).put(user("hi"))
 
     assert texts(memory.get_all()) == ["hi"]
+
+
+@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
+def test_a_copy_of_a_subclass_keeps_the_fields_the_subclass_adds(tenant, duplicate):
+    memory = LabelledMemory(tenant=tenant, chat_store_key="trip", token_limit=9, label="mine")
+
+    twin = duplicate(memory)
+
+    assert (type(twin), twin.label, twin.token_limit) == (LabelledMemory, "mine", 9)
 
 
 def test_a_copy_outlives_the_original():

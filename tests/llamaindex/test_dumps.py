@@ -71,7 +71,8 @@ UPSTREAM = """{
         {"role": "user", "additional_kwargs": {},
          "blocks": [{"block_type": "text", "text": "Is it warm?"},
                     {"block_type": "image", "image": null, "path": null,
-                     "url": "https://example.org/a.png", "image_mimetype": null, "detail": null}]},
+                     "url": "https://example.org/a.png", "image_mimetype": "image/png",
+                     "detail": null}]},
         {"role": "assistant",
          "additional_kwargs": {"tool_calls": [{"id": "c1", "type": "function",
            "function": {"name": "weather", "arguments": "{}"}}], "logprob": NaN},
@@ -266,16 +267,17 @@ def test_a_handle_given_with_a_dump_is_used_in_its_place(tmp_path, dump_of_a_fil
         assert loaded.tokenizer_fn is str.split
 
 
-def test_loading_never_wipes_a_thread_that_goes_on(tenant):
+def test_loading_never_wipes_or_mixes_a_thread_that_goes_on(tenant):
     dump = HierMemChatMemoryBuffer.from_defaults(exchange("old"), chat_store_key="trip").to_dict()
     first = HierMemChatMemoryBuffer.from_dict(dump, tenant=tenant)
     moved = first.get_all()
+    tenant.thread("trip").edit_turn(tenant.thread("trip").turns()[0].id, "edited")
     first.put_messages(exchange("new"))
 
     second = HierMemChatMemoryBuffer.from_dict(dump, tenant=tenant)
 
     assert moved == exchange("old")
-    assert second.get_all() == [*exchange("old"), *exchange("new")]
+    assert second.get_all() == [user("edited"), exchange("old")[1], *exchange("new")]
 
 
 @pytest.mark.parametrize("from_text", [True, False])
@@ -326,8 +328,10 @@ def test_l45_upstream_messages_become_durable_by_giving_a_tenant(tenant):
     memory = HierMemChatMemoryBuffer.from_string(UPSTREAM, tenant=tenant)
 
     again = HierMemChatMemoryBuffer.from_defaults(tenant=tenant, chat_store_key="support-7")
+    moved = again.get_all()
+    HierMemChatMemoryBuffer.from_string(UPSTREAM, tenant=tenant)
 
-    assert texts(again.get_all()) == texts(memory.get_all())
+    assert texts(moved) == texts(memory.get_all()) == ["Be brief.", "Is it warm?", None, "22"]
     assert len(again.get_all()) == 4
 
 

@@ -16,7 +16,7 @@ from llama_index.core.chat_engine import (
 from llama_index.core.llms.mock import MockLLM, MockLLMWithChatMemoryOfLastCall
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llamaindex.samples import Facts, assistant, exchange, texts, user
+from llamaindex.samples import Facts, LoopShy, assistant, exchange, texts, user
 
 from llamaindex_hiermem import HierMemChatMemoryBuffer
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from llama_index.core.chat_engine.types import BaseChatEngine
-    from llama_index.core.llms import ChatMessage
 
     from hiermem_core import HierMem
 
@@ -78,33 +77,6 @@ WAYS = [chat, achat, stream_chat, astream_chat]
 
 engines = pytest.mark.parametrize("engine_of", ENGINES, ids=lambda made: made.__name__)
 ways = pytest.mark.parametrize("say", WAYS, ids=lambda way: way.__name__)
-
-
-class LoopShy(HierMemChatMemoryBuffer):
-    """A memory whose sync methods fail on the thread of the loop."""
-
-    def _refuse(self) -> None:
-        assert threading.current_thread() is not threading.main_thread()
-
-    def get(self, *arguments: Any, **options: Any) -> list[ChatMessage]:
-        self._refuse()
-        return super().get(*arguments, **options)
-
-    def get_all(self) -> list[ChatMessage]:
-        self._refuse()
-        return super().get_all()
-
-    def put(self, message: ChatMessage) -> None:
-        self._refuse()
-        super().put(message)
-
-    def put_messages(self, messages: Any) -> None:
-        self._refuse()
-        super().put_messages(messages)
-
-    def set(self, messages: Any) -> None:
-        self._refuse()
-        super().set(messages)
 
 
 class Failing(MockLLM):

@@ -20,6 +20,7 @@ from llamaindex.samples import (
 )
 
 from hiermem_core import ClosedError, HierMem, InvalidInputError, LimitExceededError
+from hiermem_core.models.notes import Mark, ThreadState
 from hiermem_core.models.turns import Origin, TurnDraft
 from hiermem_core.testing import FakeClock
 from hiermem_core.testing.contracts.probes import database_bytes, spoil_turn
@@ -219,6 +220,20 @@ async def test_l32_reset_empties_and_archives_or_purges(tenant, make_memory, cal
     archived = tenant.thread("trip").turns(status="archived")
     assert texts(await call(memory.get)) == texts(await call(memory.get_all)) == ["new"]
     assert [turn.content for turn in archived] == ([] if purge else texts(exchange("old")))
+
+
+@pytest.mark.parametrize("purge", [False, True])
+async def test_reset_clears_the_notes(tenant, make_memory, call, purge):
+    memory = make_memory(chat_history=exchange("old"))
+    thread, notes = tenant.thread("trip"), tenant._services.notes
+    notes.commit("alice", "trip", ThreadState("They plan a trip.", turn_count=2), onto=Mark())
+    learnt = thread.state().summary
+
+    await call(memory.reset, purge=purge)
+    memory.put(user("new"))
+
+    assert learnt == "They plan a trip."
+    assert thread.state().summary == ""
 
 
 async def test_reset_of_a_thread_that_is_not_there_does_nothing(hiermem, memory, call):

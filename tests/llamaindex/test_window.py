@@ -23,7 +23,7 @@ from llamaindex.samples import (
     user,
 )
 
-from hiermem_core import FunctionCounter, HierMem
+from hiermem_core import FunctionCounter, HierMem, Origin, TurnDraft
 from hiermem_core.testing.contracts.probes import database_bytes, reads_of
 from hiermem_core.testing.contracts.transcripts import FRAGMENTS
 from llamaindex_hiermem import HierMemChatMemoryBuffer
@@ -108,6 +108,33 @@ async def test_l08_a_newest_tool_result_comes_with_its_whole_exchange_and_a_warn
     assert list(context.messages) == messages[-len(context.messages) :]
     assert (warning.code, warning.count) == ("over_budget", len(context.messages))
     assert (warning.detail["needed"], warning.detail["available"]) == (words, 10)
+
+
+async def test_the_receipt_of_a_window_says_where_the_tokens_went(tenant, make_memory, call):
+    memory = make_memory(token_limit=10)
+    memory.put_messages(thread_of("U5 A5 U2 A3"))
+
+    receipt = (await call(memory.get_context, initial_token_count=4)).receipt
+
+    ids = tuple(turn.id for turn in tenant.thread("trip").turns()[2:])
+    assert (receipt.budget, receipt.total, receipt.counter) == (10, 9, "tokenizer_fn")
+    assert [(s.name, s.tokens, s.ids) for s in receipt.sections] == [
+        ("prefix", 4, ()),
+        ("window", 5, ids),
+    ]
+
+
+def test_turns_of_another_framework_follow_the_rule_by_their_canonical_role(tenant, make_memory):
+    roles = {"user": "human", "assistant": "ai", "tool": "tool"}
+    tenant.thread("trip").append(
+        TurnDraft(role=role, content="one two three", origin=Origin("langchain", word, "{}"))
+        for role, word in [*roles.items(), *list(roles.items())[:2]]
+    )
+    memory = make_memory(token_limit=14)
+
+    windows = [notation_of(memory.model_copy(update={"token_limit": n}).get()) for n in (14, 8)]
+
+    assert windows == ["U3 A3", "U3 A3"]
 
 
 @pytest.mark.parametrize("thread", ["", "U2", "A2 U50"])
@@ -225,11 +252,13 @@ def with_its_exchange(
     return thread[-1:]
 
 
-def test_l27_the_window_respects_the_limit_after_a_set_of_twelve_times_as_much(make_memory):
+async def test_l27_the_window_respects_the_limit_after_a_set_of_twelve_times_as_much(
+    make_memory, call
+):
     memory = make_memory(token_limit=100)
-    memory.set([message for n in range(120) for message in exchange(f"e{n}")])
+    await call(memory.set, [message for n in range(120) for message in exchange(f"e{n}")])
 
-    window = memory.get()
+    window = await call(memory.get)
 
     words = sum(len(str(text).split()) for text in texts(window))
     assert window == memory.get_all()[-20:]
@@ -237,7 +266,10 @@ def test_l27_the_window_respects_the_limit_after_a_set_of_twelve_times_as_much(m
 
 
 @pytest.mark.parametrize("mode", ["compat", "core"])
-def test_l08_no_window_begins_with_a_result_or_parts_it_from_its_call(make_memory, mode):
+@pytest.mark.filterwarnings("ignore::llamaindex_hiermem.memory.HierMemTrimWarning")
+async def test_l08_no_window_begins_with_a_result_or_parts_it_from_its_call(
+    make_memory, call, mode
+):
     memory = make_memory(counting=mode)
     rounds = [asking("c1", "c2"), result("c1", "mild " * 9), result("c2", "wet " * 30)]
     for n in range(3):
@@ -246,15 +278,9 @@ def test_l08_no_window_begins_with_a_result_or_parts_it_from_its_call(make_memor
 
     for limit in range(40, 300, 7):
         memory.token_limit = limit
-        window = quietly(memory.get)
+        window = await call(memory.get)
         assert window[0].role is not MessageRole.TOOL
         assert asked(window) == answered(window)
-
-
-def quietly(get: Callable[[], list[ChatMessage]]) -> list[ChatMessage]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("llamaindex_hiermem.memory.warnings.warn", lambda *_, **__: None)
-        return get()
 
 
 def asked(window: Sequence[ChatMessage]) -> list[str]:
@@ -266,7 +292,7 @@ def answered(window: Sequence[ChatMessage]) -> list[str]:
 
 
 LENGTHS = (100, 1_000, 10_000)
-PAGE = 64
+PAGE = 96
 """Turns of one read; the shortest thread ends within a page."""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hiermem_core.models.context import ContextWarning
+from hiermem_core.models.turns import view_of
 from hiermem_core.threads.counting import tokens_of
 
 if TYPE_CHECKING:
@@ -90,5 +91,5 @@ def before_question(turns: Sequence[Turn], block: str) -> tuple[Turn, ...]:
     turn = turns[place]
     text = f"{block}\n\n{turn.content}" if turn.content else block
     parts = ({"type": "text", "text": block}, *turn.parts) if turn.parts else ()
-    view = replace(turn, content=text, parts=parts, origin=None, token_counts={})
+    view = view_of(turn, content=text, parts=parts)
     return (*turns[:place], view, *turns[place + 1 :])

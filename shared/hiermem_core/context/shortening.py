@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import regex
 
+from hiermem_core.models.turns import view_of
 from hiermem_core.threads.counting import tokens_of, turn_tokens
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def _cut_text(turn: Turn, target: int, counter: TokenCounter, *, keep_parts: boo
 def _with_text(turn: Turn, text: str, *, keep_parts: bool) -> Turn:
     others = [part for part in turn.parts if part["type"] != "text"] if keep_parts else []
     parts: list[Part] = [{"type": "text", "text": text}, *others] if others else []
-    return replace(turn, content=text, parts=tuple(parts), origin=None, token_counts={})
+    return view_of(turn, content=text, parts=tuple(parts))
 
 
 def _smaller(turn: Turn, view: Turn, counter: TokenCounter) -> Turn:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from hiermem_core.models.plain import dump_json, load_json, to_plain
@@ -81,11 +81,13 @@ class Origin:
         framework: `"langchain"`, `"llamaindex"`, `"openai"`, ...
         role: The role in the framework's own words.
         dump: JSON text, read by that framework's adapter only.
+        is_stale: The turn is a view that says less than the dump, or more.
     """
 
     framework: str
     role: str
     dump: str
+    is_stale: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +144,12 @@ class Turn(TurnDraft):
 def source_of_role(role: str) -> Source:
     """Return who speaks in a role, unless a turn says otherwise."""
     return _SOURCES.get(role, "human")
+
+
+def view_of(turn: Turn, **changes: Any) -> Turn:
+    """Return a turn as it stands in a context, changed from how it is stored."""
+    origin = None if turn.origin is None else replace(turn.origin, is_stale=True)
+    return replace(turn, origin=origin, token_counts={}, **changes)
 
 
 def is_standing(turn: TurnDraft) -> bool:

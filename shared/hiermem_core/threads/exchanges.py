@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hiermem_core.models.turns import ToolCall, Turn, is_blank
+from hiermem_core.models.turns import ToolCall, Turn, is_blank, view_of
 from hiermem_core.threads.tally import opens_exchange
 
 if TYPE_CHECKING:
@@ -91,15 +91,17 @@ def sound_unit(turns: Sequence[Turn], *, pending_allowed: bool) -> Unit:
     """Return the unit of whole exchanges without what providers refuse.
 
     Results without their call and blank turns are left out. Calls without a result are taken out
-    of their turn, unless this is the current exchange.
+    of their turn, unless they are allowed and stand in the newest exchange.
     """
     if all(_is_plain(turn) for turn in turns):
         return Unit(tuple(turns), tuple(turns))
     seqs = {turn.seq for turn in turns}
     answered = {(t.call_seq, t.tool_call_id) for t in turns if t.call_seq in seqs}
     orphans = tuple(turn for turn in turns if turn.role == "tool" and turn.call_seq not in seqs)
+    openings = [turn.seq for turn in turns if opens_exchange(turn)]
+    current = openings[-1:] if pending_allowed else []
     views = [
-        turn if pending_allowed else _with_answered_calls(turn, answered)
+        turn if current and turn.seq >= current[0] else _with_answered_calls(turn, answered)
         for turn in turns
         if turn not in orphans
     ]
@@ -126,7 +128,7 @@ def _calls(turns: Sequence[Turn]) -> int:
 
 
 def with_calls(turn: Turn, calls: Sequence[ToolCall]) -> Turn:
-    """Return a view of a turn with only these calls; the framework's dump no longer fits it."""
+    """Return a view of a turn with only these calls."""
     ids = {call.id for call in calls}
     parts = [p for p in turn.parts if p["type"] != "tool_call" or p.get("id") in ids]
-    return replace(turn, tool_calls=tuple(calls), parts=parts, origin=None, token_counts={})
+    return view_of(turn, tool_calls=tuple(calls), parts=parts)

@@ -68,11 +68,6 @@ def new_among(placed: Sequence[Turn], *, last_seq: int) -> list[Turn]:
     return list({turn.seq: turn for turn in placed if turn.seq > last_seq}.values())
 
 
-def newer_than(last_seq: int, placed: Sequence[Turn]) -> list[Turn]:
-    """Return the turns that are not stored yet, each once, in order."""
-    return list({turn.seq: turn for turn in placed if turn.seq > last_seq}.values())
-
-
 def in_milliseconds(moment: datetime) -> datetime:
     """Return a moment as it is stored: in UTC, cut to milliseconds."""
     return from_milliseconds(to_milliseconds(moment))

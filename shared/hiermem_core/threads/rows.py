@@ -82,12 +82,6 @@ def _turn_of(row: Row[Any]) -> Turn:
     )
 
 
-def _counts(stored: Any) -> dict[str, int]:
-    if not isinstance(stored, dict) or not all(type(n) is int for n in stored.values()):
-        raise TypeError("tokens")
-    return stored
-
-
 def _placeholder(row: Row[Any], reason: str) -> Turn:
     return Turn(
         seq=row.seq,
@@ -122,14 +116,34 @@ def _fields(body: Mapping[str, Any], role: Any) -> dict[str, Any]:
         return {"source": source_of_role(role)}
     return {
         "parts": tuple(checked_part(part) for part in body.get("parts", ())),
-        "tool_calls": tuple(ToolCall(*call) for call in body.get("tool_calls", ())),
-        "tool_call_id": body.get("tool_call_id"),
-        "name": body.get("name"),
-        "user_id": body.get("user_id"),
-        "metadata": body.get("metadata", {}),
+        "tool_calls": tuple(_call(call) for call in body.get("tool_calls", ())),
+        "tool_call_id": _text(body.get("tool_call_id")),
+        "name": _text(body.get("name")),
+        "user_id": _text(body.get("user_id")),
+        "metadata": _object(body.get("metadata", {})),
         "pinned": body.get("pinned", False),
         "source": body.get("source") or source_of_role(role),
     }
+
+
+def _call(value: Any) -> ToolCall:
+    call_id, name, args, error = value
+    if not isinstance(name, str):
+        raise TypeError("tool_calls")
+    args = args if isinstance(args, str) else _object(args)
+    return ToolCall(_text(call_id), name, args, _text(error))
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise TypeError("text")
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise TypeError("object")
 
 
 def _counts(value: Any) -> dict[str, int]:

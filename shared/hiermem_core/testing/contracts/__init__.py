@@ -10,12 +10,18 @@ A test file gives the fixtures that a contract asks for, and pytest runs the res
 Needs pytest and hypothesis, which nothing else in HierMem imports.
 """
 
-from hiermem_core.testing.contracts.context import AssemblerContract
-from hiermem_core.testing.contracts.counters import TokenCounterContract
-from hiermem_core.testing.contracts.failing import FailingCounterContract
-from hiermem_core.testing.contracts.memory import ThreadMemoryContract
-from hiermem_core.testing.contracts.properties import ContextPropertiesContract
-from hiermem_core.testing.contracts.threads import ThreadStoreContract
+import pytest
+
+_TESTED = ("context", "counters", "failing", "memory", "properties", "soundness", "threads")
+pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _TESTED))
+
+# Imported below, so that a failing assert shows its values.
+from hiermem_core.testing.contracts.context import AssemblerContract  # noqa: E402
+from hiermem_core.testing.contracts.counters import TokenCounterContract  # noqa: E402
+from hiermem_core.testing.contracts.failing import FailingCounterContract  # noqa: E402
+from hiermem_core.testing.contracts.memory import ThreadMemoryContract  # noqa: E402
+from hiermem_core.testing.contracts.properties import ContextPropertiesContract  # noqa: E402
+from hiermem_core.testing.contracts.threads import ThreadStoreContract  # noqa: E402
 
 __all__ = [
     "AssemblerContract",

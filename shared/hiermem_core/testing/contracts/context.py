@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hiermem_core.errors import BudgetExceededError
-from hiermem_core.models.context import Context, ContextWarning, warning_of
+from hiermem_core.models.context import warning_of
 from hiermem_core.models.threads import Profile, ThreadOptions
-from hiermem_core.models.turns import ToolCall, Turn, TurnDraft
+from hiermem_core.models.turns import ToolCall, TurnDraft
+from hiermem_core.testing.contracts.figures import (
+    contents,
+    filler,
+    seqs,
+    system_turn,
+    tokens,
+    tool,
+    warning,
+)
 from hiermem_core.testing.contracts.probes import database_bytes, reads_of
 from hiermem_core.testing.contracts.samples import asked_and_answered, said
 from hiermem_core.testing.contracts.soundness import MARKER, assert_is_cut_of
 from hiermem_core.tokens.counters import REPLY_TOKENS, tool_schema_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from hiermem_core import HierMem, Thread
-    from hiermem_core.models.context import WarningCode
-    from hiermem_core.protocols import TokenCounter
 
 PLENTY = 1_000_000
 
@@ -215,6 +220,19 @@ class AssemblerContract:
         assert [turn.tool_calls for turn in context.messages] == [(), (), ()]
         assert warning(context, "pending_calls_dropped").detail["calls"] == 1
 
+    def test_c7_a_call_without_result_leaves_an_exchange_that_a_result_ties_to_the_current(
+        self, thread: Thread
+    ) -> None:
+        asks = TurnDraft(role="assistant", tool_calls=[ToolCall(i, "find", {}) for i in "ab"])
+        answer = TurnDraft(role="tool", content="found", tool_call_id="b")
+        thread.append([*said(["find"]), asks, *said(["and?"]), answer])
+
+        context = thread.context(budget_tokens=PLENTY)
+
+        assert seqs(context) == (1, 2, 3, 4)
+        assert [call.id for call in context.messages[1].tool_calls] == ["b"]
+        assert warning(context, "pending_calls_dropped").detail["calls"] == 1
+
     def test_c7_a_result_given_as_current_keeps_the_call_of_an_earlier_exchange(
         self, thread: Thread
     ) -> None:
@@ -354,46 +372,3 @@ class AssemblerContract:
         context = thread.context(current="hello", system="be kind", budget_tokens=100)
 
         assert contents(context) == ["be kind", "hello"]
-
-
-def warning(context: Context, code: WarningCode) -> ContextWarning:
-    """Return the one warning of a code."""
-    (found,) = [told for told in context.warnings if told.code == code]
-    return found
-
-
-def contents(context: Context) -> list[str | None]:
-    """Return what the messages say."""
-    return [turn.content for turn in context.messages]
-
-
-def seqs(context: Context) -> tuple[int, ...]:
-    """Return the places of the messages in their thread."""
-    return tuple(turn.seq for turn in context.messages)
-
-
-def tokens(counter: TokenCounter, turns: Sequence[TurnDraft | Turn]) -> int:
-    """Return the tokens of turns, counted anew."""
-    return sum(counter.count_turn(turn) for turn in turns)
-
-
-def system_turn(text: str) -> TurnDraft:
-    """Return the turn of a system prompt."""
-    return TurnDraft(role="system", content=text)
-
-
-def tool(hiermem: HierMem, text: str) -> int:
-    """Return the tokens of a tool of this description."""
-    schema = {"name": "find", "description": text}
-    return tool_schema_tokens(hiermem.counter.count, schema)
-
-
-def filler(wanted: int, count: Any) -> str:
-    """Return a text of exactly, or if that cannot be just above, `wanted` tokens."""
-    low, high = 0, 1
-    while count(" a" * high) < wanted:
-        high *= 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if count(" a" * middle) < wanted else (low, middle)
-    return " a" * high

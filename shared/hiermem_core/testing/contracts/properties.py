@@ -145,18 +145,17 @@ class ContextPropertiesContract:
     def test_p4_the_next_older_unit_would_not_fit(
         self, hiermem: HierMem, request_: Request
     ) -> None:
-        profile = Profile()
-        one = built(hiermem, replace(request_, arguments={**request_.arguments, "profile": profile}))
+        thread = stored(hiermem, request_.turns)
+        arguments = {**request_.arguments, "profile": Profile(), "on_over_budget": "raise"}
+        total = thread.context(budget_tokens=1_000_000, **arguments).receipt.total
 
-        assume(not one.was_cut)
-        shown = {turn.seq for turn in one.shown}
-        older = [unit for unit in units_of(one.turns) if not {turn.seq for turn in unit} & shown]
-        assume(older)
-        hidden = left_out_of(older[-1], newest=False)
-        needed = sum(
-            hiermem.counter.count_turn(turn) for turn in older[-1] if turn.seq not in hidden
-        )
-        assert one.context.receipt.total + needed > request_.budget
+        for tenths in range(3, 10):
+            budget = total * tenths // 10
+            try:
+                one = built_of(thread, Request(request_.turns, budget, arguments))
+            except BudgetExceededError:
+                continue
+            assert one.context.receipt.total + tokens_left_out(one, hiermem.counter) > budget
 
     @shared
     @given(request_=requests())
@@ -294,6 +293,16 @@ def recount(counter: TokenCounter, context: Context, tools: Sequence[dict[str, A
     schemas = sum(tool_schema_tokens(counter.count, schema) for schema in tools)
     bare = [replace(turn, token_counts={}) for turn in context.messages]
     return sum(counter.count_turn(turn) for turn in bare) + schemas + REPLY_TOKENS
+
+
+def tokens_left_out(one: Built, counter: TokenCounter) -> int:
+    """Return what the newest unit that is not shown would take; plenty if all is shown."""
+    shown = {turn.seq for turn in one.shown}
+    older = [unit for unit in units_of(one.turns) if not {turn.seq for turn in unit} & shown]
+    if not older:
+        return 1_000_000
+    hidden = left_out_of(older[-1], newest=False)
+    return sum(counter.count_turn(turn) for turn in older[-1] if turn.seq not in hidden)
 
 
 def exchanges_in(one: Built) -> int:

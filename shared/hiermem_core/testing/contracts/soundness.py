@@ -72,15 +72,16 @@ def left_out_of(unit: Sequence[Turn], *, newest: bool) -> set[int]:
     owners = owners_of(unit)
     orphans = {turn.seq for turn in unit if turn.role == "tool" and turn.seq not in owners}
     answered = {(owners[turn.seq], turn.tool_call_id) for turn in unit if turn.seq in owners}
-    mute = {turn.seq for turn in unit if says_nothing(turn, answered, newest=newest)}
+    current = exchanges_of(unit)[1][-1] if newest else []
+    mute = {turn.seq for turn in unit if says_nothing(turn, answered, waits=turn in current)}
     return orphans | mute
 
 
-def says_nothing(turn: Turn, answered: set[tuple[int, str | None]], *, newest: bool) -> bool:
+def says_nothing(turn: Turn, answered: set[tuple[int, str | None]], *, waits: bool) -> bool:
     """Tell whether a turn is blank, or would be without its calls that have no result."""
     if not turn.tool_calls:
         return is_blank(turn)
-    calls_stay = newest or any((turn.seq, call.id) in answered for call in turn.tool_calls)
+    calls_stay = waits or any((turn.seq, call.id) in answered for call in turn.tool_calls)
     return not calls_stay and not (turn.content or "").strip() and not turn.parts
 
 
@@ -93,8 +94,7 @@ def assert_providers_accept(messages: Sequence[Turn]) -> None:
     owners = owners_of(spoken)
     assert all(turn.seq in owners for turn in spoken if turn.role == "tool")
     answered = {(owners[turn.seq], turn.tool_call_id) for turn in spoken if turn.role == "tool"}
-    units = units_of(spoken)
-    last_exchange = {turn.seq for turn in units[-1]} if units else set()
+    last_exchange = {turn.seq for exchange in exchanges_of(spoken)[1][-1:] for turn in exchange}
     pending = {
         turn.seq
         for turn in spoken
