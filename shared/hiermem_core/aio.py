@@ -40,8 +40,22 @@ def in_thread(
     return twin
 
 
+class _Mirrored:
+    """A public fact of the sync handle, which needs no awaiting."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, mirror: Any, owner: type) -> Any:
+        return self if mirror is None else getattr(mirror.sync, self._name)
+
+
 class AsyncThread:
     """`Thread`, awaited."""
+
+    id = _Mirrored()
+    tenant_id = _Mirrored()
+    counter = _Mirrored()
 
     def __init__(self, sync: Thread, pool: Pool) -> None:
         self.sync = sync
@@ -63,6 +77,10 @@ class AsyncThread:
 class AsyncTenant:
     """`Tenant`, awaited; `thread` is immediate."""
 
+    name = _Mirrored()
+    location = _Mirrored()
+    counter = _Mirrored()
+
     def __init__(self, sync: Tenant, pool: Pool) -> None:
         self.sync = sync
         self._pool = pool
@@ -77,6 +95,10 @@ class AsyncTenant:
 
 class AsyncHierMem:
     """`HierMem`, awaited; `tenant` is immediate. May wrap a HierMem that is used directly too."""
+
+    location = _Mirrored()
+    counter = _Mirrored()
+    is_closed = _Mirrored()
 
     def __init__(self, sync: HierMem) -> None:
         self.sync = sync
@@ -108,6 +130,12 @@ class AsyncHierMem:
             **options,
         )
         return cls(await run_apart(call))
+
+    @classmethod
+    def opened(cls, location: str | os.PathLike[str]) -> AsyncHierMem | None:
+        """Return the HierMem this process already holds open at a location, if there is one."""
+        sync = HierMem.opened(location)
+        return None if sync is None else cls(sync)
 
     def tenant(self, name: str) -> AsyncTenant:
         """Return the handle of a tenant."""

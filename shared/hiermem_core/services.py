@@ -78,7 +78,13 @@ def build(
         clock=clock,
         notes=notes,
         store=ThreadStore(database, clock=clock, counter=counter, tell=tell),
-        assembler=ContextAssembler(database, memory, counter=counter, tell=tell),
+        assembler=ContextAssembler(
+            database,
+            memory,
+            counter=counter,
+            window_exchanges=settings.window_exchanges,
+            tell=tell,
+        ),
         pool=Pool(),
     )
 

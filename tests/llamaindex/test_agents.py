@@ -21,6 +21,7 @@ from llamaindex.samples import (
     weather,
 )
 
+from hiermem_core import HierMem
 from llamaindex_hiermem import HierMemChatMemoryBuffer
 
 pytestmark = [
@@ -209,6 +210,34 @@ async def test_l04_the_second_run_sees_the_first(make_memory):
     await agent.run(user_msg="And now?", ctx=restored)
 
     assert texts(seen[-1]) == [QUESTION, "Yes.", "And now?"]
+
+
+@runners
+async def test_l50_a_context_that_holds_a_memory_uses_it_and_no_other(make_memory, runner_of):
+    memory, other = make_memory(), make_memory(chat_store_key="other")
+    runner = runner_of()
+    ctx = Context(runner)
+    await runner.run(user_msg=QUESTION, memory=memory, ctx=ctx)
+
+    await runner.run(user_msg=QUESTION, memory=other, ctx=ctx)
+    in_context = await ctx.store.get("memory")
+
+    assert in_context.get_all() == [*ROUND, *ROUND]
+    assert in_context.to_dict()["thread_id"] == "trip"
+    assert other.get_all() == []
+
+
+async def test_a_durable_memory_goes_on_as_itself_when_its_context_runs_again(tmp_path):
+    with HierMem.open(tmp_path / "memory.db") as hiermem:
+        memory = HierMemChatMemoryBuffer.from_defaults(
+            tenant=hiermem.tenant("alice"), chat_store_key="trip"
+        )
+        agent = agent_of()
+        ctx = Context(agent)
+        for _ in range(2):
+            await agent.run(user_msg=QUESTION, memory=memory, ctx=ctx)
+
+        assert memory.get_all() == [*ROUND, *ROUND]
 
 
 @runners

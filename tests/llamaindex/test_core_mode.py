@@ -158,6 +158,7 @@ async def test_l07_a_prefix_that_leaves_little_room_cuts_the_newest_question_and
     assert shown.role is MessageRole.USER
     assert shown.content.startswith("what what")
     assert "characters cut" in shown.content
+    assert {w.code for w in context.warnings} == {"turns_trimmed", "over_budget"}
     assert context.receipt.total <= 70
     assert (warning.detail["needed"], warning.detail["available"]) == (
         30 + 60 + FRAMING + REPLY,

@@ -39,11 +39,13 @@ class ContextAssembler:
         memory: ThreadMemory,
         *,
         counter: TokenCounter,
+        window_exchanges: int | None,
         tell: Callable[[Event], None],
     ) -> None:
         self._database = database
         self._memory = memory
         self._counter = counter
+        self._window_exchanges = window_exchanges
         self._tell = tell
 
     def build(
@@ -102,17 +104,22 @@ class ContextAssembler:
                 profile=profile or Profile(),
             )
         material = Material(
-            mandatory,
-            load,
-            current_turns,
-            budget,
-            reserve,
-            on_over_budget,
-            tuple(_blank_warnings(standing, guard)),
+            mandatory=mandatory,
+            load=_with_seqs(load),
+            current=current_turns,
+            budget=budget,
+            reserve=reserve,
+            cap=self._cap(profile),
+            on_over_budget=on_over_budget,
+            warnings=tuple(_blank_warnings(standing, guard)),
         )
         context = self._fit(material, guard)
         self._tell_trimmed(tenant_id, thread_id, context)
         return context
+
+    def _cap(self, profile: Profile | None) -> int | None:
+        given = profile.working_memory.window_exchanges if profile else None
+        return self._window_exchanges if given is None else given
 
     def _fit(self, material: Material, guard: GuardedCounter) -> Context:
         context = None

@@ -9,11 +9,11 @@ from hiermem_core.context.notes_block import filled, place_notes
 from hiermem_core.context.reporting import (
     cut_warnings,
     leading_warnings,
+    left_out_warnings,
     merged,
     receipt_of,
     section,
     tokens_in,
-    trim_warnings,
 )
 from hiermem_core.context.shortening import Shortened, shorten_exchange
 from hiermem_core.errors import BudgetExceededError
@@ -66,6 +66,7 @@ class Material:
 
     Attributes:
         current: The turns that are used and not stored; their seqs follow the window's.
+        cap: Exchanges beside the current one at most.
         reserve: Already taken off the budget.
     """
 
@@ -74,6 +75,7 @@ class Material:
     current: tuple[Turn, ...]
     budget: int
     reserve: int = 0
+    cap: int | None = None
     on_over_budget: OverBudget = "truncate"
     warnings: tuple[ContextWarning, ...] = ()
 
@@ -96,7 +98,8 @@ def fit(material: Material, counter: TokenCounter) -> Context:
     room = material.budget - tokens_in(fixed) - tokens_of(current.turns, counter)
     notes = place_notes(load.notes, mandatory.system, current.turns, room, counter)
     room_left = room - notes.tokens if current.is_whole else 0
-    kept, trimmed = split_by_room(complete[:-1], room_left, counter)
+    within, beyond = split_by_cap(complete[:-1], material.cap)
+    kept, trimmed = split_by_room(within, room_left, counter)
     window = [turn for unit in kept for turn in unit.turns]
     sections = [
         *fixed,
@@ -110,7 +113,8 @@ def fit(material: Material, counter: TokenCounter) -> Context:
         *leading_warnings(units, counter),
         *unit_warnings([*kept, *complete[-1:]], counter),
         *notes.warnings,
-        *trim_warnings(trimmed, current.dropped, counter),
+        *left_out_warnings("turns_not_covered", beyond, (), counter),
+        *left_out_warnings("turns_trimmed", trimmed, current.dropped, counter),
         *cut_warnings(newest, current, tokens_in(fixed), material.budget, counter),
         *unreadable_warnings([*mandatory.standing, *window, *current.turns], counter),
     ]
@@ -120,6 +124,17 @@ def fit(material: Material, counter: TokenCounter) -> Context:
         receipt=receipt_of(sections, counter, budget=material.budget, reserve=material.reserve),
         notes=load.notes if notes.tokens else "",
     )
+
+
+def split_by_cap(units: Sequence[Unit], cap: int | None) -> tuple[Sequence[Unit], Sequence[Unit]]:
+    """Return the newest units of at most `cap` exchanges, and the older rest; both in order."""
+    if cap is None:
+        return units, ()
+    start = len(units)
+    while start > 0 and units[start - 1].exchanges <= cap:
+        start -= 1
+        cap -= units[start].exchanges
+    return units[start:], units[:start]
 
 
 def split_by_room(

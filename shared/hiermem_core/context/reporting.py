@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hiermem_core.context.shortening import Shortened
+    from hiermem_core.models.context import WarningCode
     from hiermem_core.models.turns import Turn
     from hiermem_core.protocols import TokenCounter
     from hiermem_core.threads.exchanges import Unit
@@ -45,17 +46,17 @@ def leading_warnings(units: Sequence[Unit], counter: TokenCounter) -> Iterator[C
         yield turns_warning("leading_turns_dropped", turns, counter)
 
 
-def trim_warnings(
-    trimmed: Sequence[Unit], dropped: Sequence[Turn], counter: TokenCounter
+def left_out_warnings(
+    code: WarningCode, units: Sequence[Unit], dropped: Sequence[Turn], counter: TokenCounter
 ) -> Iterator[ContextWarning]:
-    """Say what was left out to fit: whole units, and steps of the current exchange."""
-    turns = [turn for unit in trimmed for turn in unit.stored] + list(dropped)
+    """Say what was left out: whole units, and turns of the current exchange."""
+    turns = [turn for unit in units for turn in unit.stored] + list(dropped)
     if turns:
         yield turns_warning(
-            "turns_trimmed",
+            code,
             turns,
             counter,
-            exchanges=sum(unit.exchanges for unit in trimmed),
+            exchanges=sum(unit.exchanges for unit in units),
             roles=dict(Counter(turn.role for turn in turns)),
             first_seq=turns[0].seq,
             last_seq=turns[-1].seq,

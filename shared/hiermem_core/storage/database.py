@@ -26,6 +26,7 @@ from hiermem_core.errors import (
 from hiermem_core.faults import reach
 from hiermem_core.models.health import ComponentHealth, Health
 from hiermem_core.storage import tables
+from hiermem_core.storage.forking import gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -140,7 +141,7 @@ class Database:
     @contextmanager
     def _transaction(self, operation: str, begin: str) -> Iterator[Connection]:
         self.check_open()
-        with _mapped(operation), self._engine.connect() as connection:
+        with gate.passing(), _mapped(operation), self._engine.connect() as connection:
             self._patiently(lambda: connection.exec_driver_sql(begin))
             yield connection
             _commit(connection)

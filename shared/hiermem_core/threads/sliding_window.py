@@ -12,7 +12,6 @@ from hiermem_core.threads import reading
 from hiermem_core.threads.counting import (
     count_warning,
     tokens_of,
-    unit_warnings,
     unreadable_warnings,
 )
 from hiermem_core.threads.exchanges import Unit, units_newest_first
@@ -83,6 +82,8 @@ class SlidingWindow:
     ) -> ThreadLoad:
         """Return the window within `budget_tokens`; the current exchange always, whole.
 
+        The turns are as stored: the assembler leaves out what providers refuse.
+
         Raises:
             ThreadNotFoundError: The tenant has no such thread.
         """
@@ -97,7 +98,7 @@ class SlidingWindow:
             )
         guard = GuardedCounter(self._counter)
         window = take_window(read.newest_first, budget=budget_tokens, cap=cap, counter=guard)
-        turns = tuple(turn for unit in window.units for turn in unit.turns)
+        turns = tuple(turn for unit in window.units for turn in unit.stored)
         return ThreadLoad(turns, warnings=tuple(warnings_of(window, head.tally, guard)))
 
 
@@ -167,13 +168,9 @@ def take_window(
 
 
 def warnings_of(window: Window, tally: Tally, counter: GuardedCounter) -> list[ContextWarning]:
-    """Say what of a thread is not in its window, and what is not whole in it."""
-    shown = [turn for unit in window.units for turn in unit.turns]
-    warnings = [
-        *_left_out(window, tally, counter),
-        *unit_warnings(window.units, counter),
-        *unreadable_warnings(shown, counter),
-    ]
+    """Say what of a thread is not in its window, and what cannot be read in it."""
+    shown = [turn for unit in window.units for turn in unit.stored]
+    warnings = [*_left_out(window, tally, counter), *unreadable_warnings(shown, counter)]
     if counter.failures:
         warnings.append(ContextWarning("counter_failed", detail={"counter": counter.id}))
     if tally.leading.turns:

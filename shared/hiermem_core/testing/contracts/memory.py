@@ -118,7 +118,11 @@ class ThreadMemoryContract:
         counter = hiermem.counter
         greedy = Doubling(memory)
         assembler = ContextAssembler(
-            hiermem._services.database, greedy, counter=counter, tell=lambda event: None
+            hiermem._services.database,
+            greedy,
+            counter=counter,
+            window_exchanges=None,
+            tell=lambda event: None,
         )
 
         context = assembler.build(

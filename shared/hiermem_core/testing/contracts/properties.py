@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from hiermem_core.errors import BudgetExceededError
 from hiermem_core.models.context import warning_of
-from hiermem_core.models.threads import Profile
 from hiermem_core.models.turns import ToolCall, Turn, TurnDraft
 from hiermem_core.testing.contracts.counters import shared
 from hiermem_core.testing.contracts.probes import database_bytes
@@ -146,7 +145,8 @@ class ContextPropertiesContract:
         self, hiermem: HierMem, request_: Request
     ) -> None:
         thread = stored(hiermem, request_.turns)
-        arguments = {**request_.arguments, "profile": Profile(), "on_over_budget": "raise"}
+        tools = request_.arguments["tools"]
+        arguments = {"current": "?", "tools": tools, "on_over_budget": "raise"}
         total = thread.context(budget_tokens=1_000_000, **arguments).receipt.total
 
         for tenths in range(3, 10):
