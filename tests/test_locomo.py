@@ -1,12 +1,13 @@
-"""Long real conversations: the LoCoMo data set, by path. It is licensed CC BY-NC and never in here."""
+"""Long real conversations: the LoCoMo data set (CC BY-NC), by path; it is never in here."""
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 import tiktoken
+
 from hiermem_core import HierMem
 from hiermem_core.importing import import_memories
 from hiermem_core.tokens.tiktoken_counter import find_ranks, load_encoding, rank_folders
@@ -25,14 +26,16 @@ def turns_of(sample):
     talk = sample["conversation"]
     numbers = sorted(int(key[8:]) for key in talk if re.fullmatch(r"session_\d+", key))
     for number in numbers:
-        begin = datetime.strptime(talk[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y")
+        begin = datetime.strptime(
+            f"{talk[f'session_{number}_date_time']} +0000", "%I:%M %p on %d %B, %Y %z"
+        )
         for minute, said in enumerate(talk[f"session_{number}"]):
             yield {
                 "role": "user" if said["speaker"] == talk["speaker_a"] else "assistant",
                 "name": said["speaker"],
                 "id": said["dia_id"],
                 "content": said["text"],
-                "created_at": (begin.replace(tzinfo=UTC) + timedelta(minutes=minute)).isoformat(),
+                "created_at": (begin + timedelta(minutes=minute)).isoformat(),
             }
 
 

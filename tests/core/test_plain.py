@@ -7,10 +7,11 @@ from enum import Enum
 from uuid import UUID
 
 import pytest
-from hiermem_core import InvalidInputError, PlainEncoder, dump_json, from_plain, load_json, to_plain
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
+
+from hiermem_core import InvalidInputError, PlainEncoder, dump_json, from_plain, load_json, to_plain
 
 scalars = (
     st.none()
