@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from hiermem_core.threads import reading
 from hiermem_core.threads.counting import tokens_of, turns_warning
 from hiermem_core.threads.drafts import TurnLike, as_drafts, cleaned
 from hiermem_core.threads.placing import counted
+from hiermem_core.threads.sliding_window import turns_back_to
 from hiermem_core.tokens.counters import ApproximateCounter, GuardedCounter
 
 if TYPE_CHECKING:
@@ -25,6 +26,22 @@ if TYPE_CHECKING:
     from hiermem_core.storage.database import Database
 
 Current = str | TurnLike | Sequence[TurnLike] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What is read of a thread before it is loaded.
+
+    Attributes:
+        current: The given turns, numbered after the stored ones.
+        tied: Stored turns from the exchange on that a given result answers; they are one unit
+            with it, whatever the budget.
+    """
+
+    current: tuple[Turn, ...]
+    standing: tuple[Turn, ...] = ()
+    last_seq: int = 0
+    tied: tuple[Turn, ...] = ()
 
 
 class ContextAssembler:
@@ -84,29 +101,29 @@ class ContextAssembler:
         budget, reserve = budget_of(model, budget_tokens, output_reserve)
         guard = GuardedCounter(self._counter)
         given = self._current_turns(current, guard)
-        stored, last_seq = self._standing(tenant_id, thread_id, given)
-        standing = [*stored, *(turn for turn in given if is_standing(turn))]
+        stored = self._read(tenant_id, thread_id, given)
+        standing = [*stored.standing, *(turn for turn in given if is_standing(turn))]
         mandatory = Mandatory(
             prefix_tokens=prefix_tokens,
             system=tuple(_system_turns(system)),
             tools=tuple(tools),
             standing=tuple(turn for turn in standing if not is_blank(turn)),
         )
-        current_turns = _numbered([turn for turn in given if not is_standing(turn)], last_seq)
         left = budget - sum(part.tokens for part in mandatory.sections(guard))
         load = ThreadLoad(())
-        if last_seq:
+        if stored.last_seq:
+            room = max(0, left - tokens_of(stored.current, guard))
             load = self._memory.load(
                 tenant_id=tenant_id,
                 thread_id=thread_id,
-                budget_tokens=max(0, left - tokens_of(current_turns, guard)),
+                budget_tokens=max(room, tokens_of(stored.tied, guard)),
                 model=model or ModelInfo("", budget),
                 profile=profile or Profile(),
             )
         material = Material(
             mandatory=mandatory,
             load=_with_seqs(load),
-            current=current_turns,
+            current=stored.current,
             budget=budget,
             reserve=reserve,
             cap=self._cap(profile),
@@ -142,16 +159,21 @@ class ContextAssembler:
             raise InvalidInputError("current", "is blank; leave it out or say something")
         return [counted(draft, {counter.id: counter.count_turn(draft)}) for draft in drafts]
 
-    def _standing(
-        self, tenant_id: str, thread_id: str, current: Sequence[Turn]
-    ) -> tuple[list[Turn], int]:
+    def _read(self, tenant_id: str, thread_id: str, given: Sequence[Turn]) -> _Stored:
+        spoken = [turn for turn in given if not is_standing(turn)]
         with self._database.read() as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
-            if head is None and not current:
+            if head is None and not given:
                 raise ThreadNotFoundError(thread_id)
             if head is None:
-                return [], 0
-            return reading.standing_turns(connection, head), head.last_seq
+                return _Stored(current=_numbered(spoken, 0))
+            current = _numbered(spoken, head.last_seq)
+            linked = reading.linked_to_calls(connection, head, current)
+            calls = [turn.call_seq for turn in linked if turn.call_seq is not None]
+            stored = [seq for seq in calls if seq <= head.last_seq]
+            tied = turns_back_to(connection, head, min(stored)) if stored else ()
+            standing = reading.standing_turns(connection, head)
+            return _Stored(current, tuple(standing), head.last_seq, tuple(tied))
 
     def _tell_trimmed(self, tenant_id: str, thread_id: str, context: Context) -> None:
         trimmed = warning_of(context.warnings, "turns_trimmed")

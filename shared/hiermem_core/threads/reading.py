@@ -161,12 +161,13 @@ def linked_to_calls(connection: Connection, head: Head, turns: Sequence[Turn]) -
     calls: dict[str, int] = {}
     result = []
     for turn in turns:
+        linked = turn
         if turn.role == "tool" and turn.seq > head.last_seq:
             key = turn.tool_call_id or ""
             seq = calls.get(key) or _stored_call(connection, head.number, key)
-            turn = replace(turn, call_seq=seq)  # noqa: PLW2901
+            linked = replace(turn, call_seq=seq)
         calls |= {call.id or "": turn.seq for call in turn.tool_calls}
-        result.append(turn)
+        result.append(linked)
     return result
 
 

@@ -133,6 +133,16 @@ def backwards(connection: Connection, head: Head) -> Iterator[Turn]:
         before = page[-1].seq
 
 
+def turns_back_to(connection: Connection, head: Head, seq: int) -> list[Turn]:
+    """Return the turns of the newest units, in order, back to the one that holds `seq`."""
+    turns: list[Turn] = []
+    for unit in units_newest_first(backwards(connection, head)):
+        turns[:0] = unit.stored
+        if unit.stored[0].seq <= seq:
+            break
+    return turns
+
+
 def checked_cap(window_exchanges: int | None) -> int | None:
     """Return the cap of a window.
 
