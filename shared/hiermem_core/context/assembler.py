@@ -19,6 +19,7 @@ from hiermem_core.threads.counting import tokens_of, turns_warning
 from hiermem_core.threads.drafts import TurnLike, as_drafts, cleaned
 from hiermem_core.threads.placing import counted
 from hiermem_core.threads.sliding_window import turns_back_to
+from hiermem_core.threads.tally import opens_exchange
 from hiermem_core.tokens.counters import ApproximateCounter, GuardedCounter
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class ContextAssembler:
                 thread_id=thread_id,
                 budget_tokens=max(room, tokens_of(stored.tied, guard)),
                 model=model or ModelInfo("", budget),
-                profile=profile or Profile(),
+                profile=_reaching(profile or Profile(), self._cap(profile), stored.tied),
             )
         material = Material(
             mandatory=mandatory,
@@ -213,6 +214,14 @@ def _blank_warnings(turns: Sequence[Turn], counter: TokenCounter) -> Iterator[Co
 
 def _numbered(turns: Sequence[Turn], last_seq: int) -> tuple[Turn, ...]:
     return tuple(replace(turn, seq=last_seq + 1 + place) for place, turn in enumerate(turns))
+
+
+def _reaching(profile: Profile, cap: int | None, tied: Sequence[Turn]) -> Profile:
+    """Return the profile with a cap that lets the tied exchanges be loaded; the fit caps again."""
+    if cap is None or not tied:
+        return profile
+    cap = max(cap, sum(opens_exchange(turn) for turn in tied))
+    return replace(profile, working_memory=replace(profile.working_memory, window_exchanges=cap))
 
 
 def _with_seqs(load: ThreadLoad) -> ThreadLoad:
