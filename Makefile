@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test test-long lint format bench clean
 
 demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no server
 	@$(BIN)/hiermem demo
@@ -12,6 +12,9 @@ demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no serv
 
 test: $(VENV)/.develop  ## run every test
 	$(BIN)/pytest --numprocesses=$(WORKERS)
+
+test-long: $(VENV)/.develop  ## the property tests with a thousand examples each; takes a while
+	$(BIN)/pytest --numprocesses=$(WORKERS) --hypothesis-profile=long -k "p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p11_ or p12_"
 
 lint: $(VENV)/.develop  ## style, types and layers
 	$(BIN)/ruff check .
