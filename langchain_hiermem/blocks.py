@@ -55,9 +55,9 @@ def _index_of_call(part: Part, calls: Sequence[ToolCall]) -> int | None:
     if part["type"] != "tool_call":
         return None
     call_id, index, ids = part.get("id"), part.get("index"), [call.id for call in calls]
-    if call_id is not None:
-        return ids.index(call_id) if call_id in ids else None
-    return index if index in range(len(calls)) else None
+    if isinstance(index, int) and index in range(len(calls)) and call_id in {None, ids[index]}:
+        return index
+    return ids.index(call_id) if call_id is not None and call_id in ids else None
 
 
 def _block_of_part(part: Part) -> Block:

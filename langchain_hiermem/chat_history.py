@@ -25,7 +25,7 @@ from langchain_hiermem.messages import merge_chunks, message_to_turn, turn_to_me
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hiermem_core import Thread, Turn
+    from hiermem_core import Context, Thread, Turn
 
 REMOVE_ALL = "__remove_all__"
 """LangGraph's id of a `RemoveMessage` that means every message."""
@@ -62,9 +62,10 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
     back equal to what was added, by another process too. A view: it opens and closes nothing, does
     nothing when made, and may be made anew for each call.
 
-    `RunnableWithMessageHistory` swallows an error raised while saving. Such an error is logged,
-    shown by `hiermem.health()`, and, with `strict`, raised by the next read. In bare-message mode
-    it also loses a user message when two runs share a thread: give it `history_messages_key`.
+    `RunnableWithMessageHistory` swallows an error raised while saving. Such an error is logged, a
+    failing storage is shown by `hiermem.health()`, and, with `strict`, the next read raises it.
+    In bare-message mode it also loses a user message when two runs share a thread: give it
+    `history_messages_key`.
 
     Args:
         strict: Raise a failed write again at the next read of this thread.
@@ -103,12 +104,22 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
         Raises:
             BudgetExceededError: Not even a shortened current exchange fits.
         """
+        context = self.context(budget)
+        return [] if context is None else [viewed(turn) for turn in context.messages]
+
+    def context(self, budget: int) -> Context | None:
+        """Return what `window` is made of: with warnings of what was left out, and the receipt.
+
+        `None` for a thread that is not there yet.
+
+        Raises:
+            BudgetExceededError: Not even a shortened current exchange fits.
+        """
         self._raise_failed_write()
         try:
-            context = self._thread.context(budget_tokens=budget)
-            return [viewed(turn) for turn in context.messages]
+            return self._thread.context(budget_tokens=budget)
         except ThreadNotFoundError:
-            return []
+            return None
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Store messages in one transaction, in order.
@@ -140,6 +151,10 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
     async def awindow(self, budget: int) -> list[BaseMessage]:
         """Return `window` without blocking the loop."""
         return await self._hiermem.pool.run(self.window, budget)
+
+    async def acontext(self, budget: int) -> Context | None:
+        """Return `context` without blocking the loop."""
+        return await self._hiermem.pool.run(self.context, budget)
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Do `add_messages` without blocking the loop."""

@@ -77,11 +77,11 @@ def message_to_turn(message: BaseMessage, *, turn_id: str | None = None) -> Turn
     full = _full(message)
     role = _role(full)
     dump, replaced = _dump(full)
-    blocks = full.content if isinstance(full.content, list) else []
+    blocks = _content_blocks(full)
     calls, parts = _calls_and_parts(full, blocks) if role == "assistant" else ([], _parts(blocks))
     return TurnDraft(
         role=role,
-        content=full.content if isinstance(full.content, str) else text_of(parts),
+        content=text_of(parts) if parts or isinstance(full.content, list) else full.content,
         parts=tuple(parts),
         tool_calls=tuple(calls),
         tool_call_id=full.tool_call_id if isinstance(full, ToolMessage) else None,
@@ -135,8 +135,11 @@ def merge_chunks(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     Chunks without an id become full messages one by one. Other messages pass as they are.
 
     Raises:
-        InvalidInputError: LangChain cannot add the chunks of a stream.
+        InvalidInputError: One is no message, or LangChain cannot add the chunks of a stream.
     """
+    for message in messages:
+        if not isinstance(message, BaseMessage):
+            raise InvalidInputError("message", f"{type(message).__name__} is no LangChain message")
     full: list[BaseMessage] = []
     for stream, run in groupby(messages, key=_stream):
         chunks = list(run)
@@ -183,6 +186,20 @@ def _dump(message: BaseMessage) -> tuple[str, tuple[str, ...]]:
     except (RecursionError, ValueError) as error:
         reason = "holds a value that contains itself or is nested too deep; send plain values"
         raise InvalidInputError("message", reason) from error
+
+
+def _content_blocks(message: BaseMessage) -> list[Any]:
+    """Return the blocks of a message, those included that OpenAI's chat API puts beside a text."""
+    blocks = list(message.content) if isinstance(message.content, list) else []
+    refusal, audio = (message.additional_kwargs.get(name) for name in ("refusal", "audio"))
+    beside: list[Any] = []
+    if isinstance(refusal, str) and refusal:
+        beside.append({"type": "refusal", "refusal": refusal})
+    if isinstance(audio, Mapping) and audio.get("data"):
+        beside.append({"type": "input_audio", "input_audio": dict(audio)})
+    if beside and isinstance(message.content, str) and message.content:
+        beside.insert(0, {"type": "text", "text": message.content})
+    return blocks + beside
 
 
 def _parts(blocks: Sequence[object]) -> list[Part]:

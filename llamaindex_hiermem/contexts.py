@@ -63,7 +63,17 @@ def compat_context(thread: Thread, *, limit: int, initial: int, count: Count) ->
     receipt = _receipt(limit, "tokenizer_fn", prefix, kept)
     facts = {"needed": receipt.total, "available": limit}
     over_budget = ContextWarning("over_budget", len(ids), window.tokens, ids, facts)
-    return Context(window.turns, (over_budget,) if window.over_budget else (), receipt)
+    told = [over_budget] if window.over_budget else []
+    return Context(window.turns, (*told, *_trimmed(thread, window)), receipt)
+
+
+def _trimmed(thread: Thread, window: BufferWindow) -> Iterator[ContextWarning]:
+    try:
+        info = thread.info()
+    except ThreadNotFoundError:
+        return
+    if info.turns > len(window.turns):
+        yield ContextWarning("turns_trimmed", info.turns - len(window.turns))
 
 
 def of_messages(context: Context) -> Context:

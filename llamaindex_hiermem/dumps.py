@@ -23,7 +23,7 @@ _TYPED = frozenset({"created_at", "origin", "tool_calls", "replaced"})
 
 
 def hiermem_of(location: str | None) -> tuple[HierMem, HierMem | None]:
-    """Return the HierMem of a dump, and the same again if it was opened for the caller.
+    """Return the HierMem of a dump, and the same again if it lives for the caller alone.
 
     Raises:
         ConfigurationError: Nothing is stored at the location.
@@ -31,11 +31,7 @@ def hiermem_of(location: str | None) -> tuple[HierMem, HierMem | None]:
     if location is None:
         hiermem = HierMem.open(MEMORY)
         return hiermem, hiermem
-    found = HierMem.opened(location)
-    if found is not None:
-        return found, None
-    hiermem = HierMem.open(location, create=False)
-    return hiermem, hiermem
+    return HierMem.opened(location) or HierMem.open(location, create=False), None
 
 
 def thread_of(data: Mapping[str, Any]) -> str:

@@ -39,8 +39,10 @@ def message_to_turn(message: ChatMessage, *, turn_id: str | None = None) -> Turn
     Never changes the message. Never reads a file or a URL.
 
     Raises:
-        InvalidInputError: A value in it is nested too deeply, or within itself.
+        InvalidInputError: It is no message, or holds a value nested too deeply.
     """
+    if not isinstance(message, ChatMessage):
+        raise InvalidInputError("message", f"{type(message).__name__} is no ChatMessage")
     encoder = MessageEncoder()
     dump = _dump(encoder, message)
     source_role = MessageRole(message.role).value

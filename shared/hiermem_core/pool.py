@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-import os
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from hiermem_core.errors import ClosedError
+from hiermem_core.forks import around_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,4 +83,4 @@ def _after_fork() -> None:
         pool.forget_threads()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+around_fork(in_child=_after_fork)

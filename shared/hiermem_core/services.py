@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hiermem_core.clock import SystemClock
 from hiermem_core.context.assembler import ContextAssembler
-from hiermem_core.errors import MissingExtraError
+from hiermem_core.errors import ConfigurationError, MissingExtraError
 from hiermem_core.pool import Pool
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.migrations import prepare
@@ -114,6 +114,9 @@ def _built_in_memory(
 def _check_backend(backend: str) -> None:
     if backend == "chroma" and find_spec("chromadb") is None:
         raise MissingExtraError("chroma", feature='backend="chroma"')
+    if backend not in {"hybrid", "sqlite"}:
+        reason = f"{backend!r} holds entries, which this version has none of; leave it out"
+        raise ConfigurationError("backend", reason)
 
 
 def _teller(observer: Observer | None) -> Callable[[Event], None]:

@@ -243,3 +243,19 @@ def test_a_real_conversation_arrives_whole(alice):
     assert [turn.content for turn in turns] == [line["content"] for line in lines]
     assert [json.loads(turn.origin.dump) for turn in turns] == lines
     assert all(turn.call_seq for turn in turns if turn.role == "tool")
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 500])
+def test_another_file_of_the_same_name_is_not_mixed_into_the_thread(alice, tmp_path, batch_size):
+    for owner, texts in (("anna", ["my PIN?", "1111"]), ("bert", ["hi", "yes?", "what?", "bye"])):
+        (tmp_path / owner).mkdir()
+        lines = [json.dumps({"role": "user", "content": text}) for text in texts]
+        (tmp_path / owner / "chat.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    import_memories(tmp_path / "anna" / "chat.jsonl", alice)
+    report = import_memories(tmp_path / "bert" / "chat.jsonl", alice, batch_size=batch_size)
+
+    assert [turn.content for turn in alice.thread("chat").turns()] == ["my PIN?", "1111"]
+    assert [item.reason for item in report.items] == ["conflict"] * 4
+    assert "--thread NAME" in report.items[-1].detail
+    assert report.imported == 0

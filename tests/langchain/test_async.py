@@ -33,6 +33,7 @@ PROMPT = ChatPromptTemplate([MessagesPlaceholder("history"), ("human", "{questio
 TWINS = {
     "messages": "aget_messages",
     "window": "awindow",
+    "context": "acontext",
     "add_messages": "aadd_messages",
     "clear": "aclear",
 }

@@ -333,3 +333,26 @@ def test_lc11_the_warning_names_the_turns_that_went(history, thread):
     assert [turn.id for turn in named] + [turn.id for turn in context.messages] == [
         turn.id for turn in thread.turns()
     ]
+
+
+def test_the_context_of_a_window_says_what_was_left_out(history):
+    history.add_messages(plain_exchanges(30))
+
+    context = history.context(150)
+
+    assert [turn_to_message(turn) for turn in context.messages] == history.window(150)
+    assert [warning.code for warning in context.warnings] == ["turns_trimmed"]
+    assert context.receipt.total <= 150
+
+
+def test_a_refusal_beside_the_content_is_in_the_window(history):
+    refused = AIMessage("", additional_kwargs={"refusal": "I cannot help with that."})
+    history.add_messages([HumanMessage("how?"), refused])
+
+    assert history.window(150) == [HumanMessage("how?"), refused]
+    assert history.context(150).to_openai()[-1]["content"] == "I cannot help with that."
+
+
+def test_what_is_no_message_is_refused(history):
+    with pytest.raises(InvalidInputError, match="no LangChain message"):
+        history.add_messages(["hello"])

@@ -13,7 +13,7 @@ from hiermem_core.cli.showing import steps
 from hiermem_core.cli.wording import ESTIMATED
 from hiermem_core.importing import find_source
 
-QUESTION = "What was the reference number of the landlord's offer again?"
+QUESTION = "What sentence did Chiyo ask Mara to type at the opening?"
 
 _FILE = Path("examples", "conversation.jsonl")
 _PACKAGE = Path(core.__file__).parent

@@ -9,7 +9,7 @@ from hiermem_core.importing.records import Message
 from hiermem_core.importing.report import ImportItem, ImportProgress, ImportReport
 from hiermem_core.importing.sniffing import check_one_thread, records_of
 from hiermem_core.importing.sources import find_source
-from hiermem_core.importing.storing import store
+from hiermem_core.importing.storing import has_conflict, store
 
 if TYPE_CHECKING:
     import os
@@ -94,7 +94,10 @@ def _store_batch(tenant: Tenant, batch: Sequence[Record], tally: _Tally) -> None
     tally.items += [record for record in batch if isinstance(record, ImportItem)]
     messages = [record for record in batch if isinstance(record, Message)]
     for name, some in by_thread(messages).items():
-        tally.add(name, store(tenant.thread(name), some))
+        outcomes = store(tenant.thread(name), some, has_diverged=name in tally.diverged)
+        if has_conflict(some, outcomes):
+            tally.diverged.add(name)
+        tally.add(name, outcomes)
 
 
 class _Tally:
@@ -106,6 +109,7 @@ class _Tally:
         self._imported = 0
         self._threads: dict[str, None] = {}
         self.items: list[ImportItem] = []
+        self.diverged: set[str] = set()
 
     def add(self, thread: str, outcomes: Sequence[ImportItem | None]) -> None:
         """Count the outcomes of one thread's messages."""

@@ -25,7 +25,10 @@ IMPORT = UUID("59349856-e3c6-5c12-a3a8-514548abb095")
 MARK = "import"
 """Key of a turn's metadata that says which format it came from."""
 
-_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name", "metadata")
+_FIELDS = (
+    *("role", "content", "tool_calls", "function_call", "refusal"),
+    *("tool_call_id", "name", "metadata"),
+)
 _TIMES = ("created_at", "timestamp")
 _REF_LIMIT = 100
 
@@ -53,7 +56,8 @@ def read_message(value: Any, place: Place) -> Record:
         turn = _storable(_draft(_checked(value), place))
     except RecordError as error:
         return failed(error, ref=ref, position=place.position)
-    return Message(ref, place.position, place.thread, turn)
+    has_id = id_text(value.get("id")) is not None
+    return Message(ref, place.position, place.thread, turn, has_id)
 
 
 def turn_id(place: Place, message_id: str | None) -> str:
@@ -76,7 +80,7 @@ def _checked(value: Any) -> Mapping[str, Any]:
         raise RecordError("invalid_record", f"is a {kind}, not an object; give role and content")
     if value.get("role") is None:
         raise RecordError("missing_field", "has no role; add one")
-    if "content" not in value and not value.get("tool_calls"):
+    if not any(name in value for name in ("content", "tool_calls", "function_call", "refusal")):
         raise RecordError("missing_field", "has no content; add it, or null")
     if not isinstance(value["role"], str) or value["role"] not in CANONICAL_ROLES:
         known = ", ".join(sorted(CANONICAL_ROLES))

@@ -20,12 +20,14 @@ class Message:
         ref: Its id in the source, else its position.
         position: Where it stands, such as `line 7`.
         thread: The thread it belongs to.
+        has_id: The source names it; else its position does.
     """
 
     ref: str
     position: str
     thread: str
     turn: TurnDraft
+    has_id: bool
 
     @property
     def size(self) -> int:

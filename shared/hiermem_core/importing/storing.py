@@ -26,14 +26,22 @@ _NEVER = -1
 """A seq no thread has: an append that expects it stores nothing new."""
 
 
-def store(thread: Thread, messages: Sequence[Message]) -> list[ImportItem | None]:
+def store(
+    thread: Thread, messages: Sequence[Message], *, has_diverged: bool = False
+) -> list[ImportItem | None]:
     """Append messages to their thread in one transaction; say why one was not stored, else `None`.
 
     A message that stands in the way of the others is taken out of the transaction.
 
+    Args:
+        has_diverged: The thread holds another content at an earlier position of this source, so it
+            is another conversation, and messages named by their position only are not stored.
+
     Raises:
         BackendUnavailableError: The storage is full, locked or away. Nothing was stored.
     """
+    if has_diverged and any(not message.has_id for message in messages):
+        return _apart(thread, messages, has_diverged=True)
     while True:
         last_seq, is_open = _end_of(thread)
         turns = [message.turn for message in messages]
@@ -52,10 +60,28 @@ def store(thread: Thread, messages: Sequence[Message]) -> list[ImportItem | None
             return list(_outcomes(messages, placed, last_seq))
 
 
-def _apart(thread: Thread, messages: Sequence[Message]) -> list[ImportItem | None]:
-    if len(messages) == 1:
+def has_conflict(messages: Sequence[Message], outcomes: Sequence[ImportItem | None]) -> bool:
+    """Tell whether a message named by its position met other content there."""
+    pairs = zip(messages, outcomes, strict=True)
+    return any(
+        not message.has_id and outcome is not None and outcome.reason == "conflict"
+        for message, outcome in pairs
+    )
+
+
+def _apart(
+    thread: Thread, messages: Sequence[Message], *, has_diverged: bool = False
+) -> list[ImportItem | None]:
+    if len(messages) == 1 and not has_diverged:
         return []
-    return [outcome for message in messages for outcome in store(thread, [message])]
+    outcomes: list[ImportItem | None] = []
+    for place, message in enumerate(messages):
+        has_diverged = has_diverged or has_conflict(messages[:place], outcomes)
+        if has_diverged and not message.has_id:
+            outcomes.append(_another(message))
+        else:
+            outcomes += store(thread, [message])
+    return outcomes
 
 
 def _end_of(thread: Thread) -> tuple[int, bool]:
@@ -86,6 +112,11 @@ def _continued(message: Message) -> ImportItem:
 
 def _conflict(message: Message) -> ImportItem:
     detail = "the thread holds other content under its id; edit the turn there instead"
+    return item(message.ref, message.position, "skipped", "conflict", detail)
+
+
+def _another(message: Message) -> ImportItem:
+    detail = "another conversation has this thread's name; add --thread NAME"
     return item(message.ref, message.position, "skipped", "conflict", detail)
 
 

@@ -10,7 +10,7 @@ from hiermem_core.models.plain import dump_json
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hiermem_core.models.turns import ToolCall, Turn
+    from hiermem_core.models.turns import Part, ToolCall, Turn
 
 WarningCode = Literal[
     "turns_trimmed",
@@ -104,7 +104,10 @@ class Context:
     notes: str = ""
 
     def to_openai(self) -> list[dict[str, Any]]:
-        """Return the messages in the form of the OpenAI chat API, text and tool calls."""
+        """Return the messages in the form of the OpenAI chat API: text, images, audio and calls.
+
+        What that API has no block for stands there as its kind in brackets.
+        """
         return [_openai_message(turn) for turn in self.messages]
 
 
@@ -114,7 +117,7 @@ def warning_of(warnings: Sequence[ContextWarning], code: WarningCode) -> Context
 
 
 def _openai_message(turn: Turn) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": turn.role, "content": turn.content}
+    message: dict[str, Any] = {"role": turn.role, "content": _openai_content(turn)}
     if turn.name:
         message["name"] = turn.name
     if turn.tool_calls:
@@ -122,6 +125,26 @@ def _openai_message(turn: Turn) -> dict[str, Any]:
     if turn.tool_call_id is not None:
         message["tool_call_id"] = turn.tool_call_id
     return message
+
+
+def _openai_content(turn: Turn) -> str | list[dict[str, Any]] | None:
+    if not any(part["type"] == "media" for part in turn.parts):
+        return turn.content
+    parts = [part for part in turn.parts if part["type"] in {"text", "refusal", "media"}]
+    return [_openai_block(part) for part in parts]
+
+
+def _openai_block(part: Part) -> dict[str, Any]:
+    if part["type"] != "media":
+        return {"type": "text", "text": part["text"]}
+    data, mime = part.get("base64"), part.get("mime_type", "image/png")
+    if part["kind"] == "image" and (data or "uri" in part):
+        url = f"data:{mime};base64,{data}" if data else part["uri"]
+        return {"type": "image_url", "image_url": {"url": url}}
+    if part["kind"] == "audio" and data:
+        audio = {"data": data, "format": part.get("format", "wav")}
+        return {"type": "input_audio", "input_audio": audio}
+    return {"type": "text", "text": f"[{part['kind']}]"}
 
 
 def _openai_call(call: ToolCall) -> dict[str, Any]:

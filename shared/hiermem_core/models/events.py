@@ -58,6 +58,13 @@ class TextSanitised(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ValuesReplaced(Event):
+    """Values that no dump can carry became markers with their type's name."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TurnsTrimmed(Event):
     """A context left turns out to fit its budget."""
 

@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from hiermem_core.errors import InvalidInputError
 from hiermem_core.models.plain import dump_json, load_json, to_plain
 from hiermem_core.models.text import TextCleaner
 
@@ -153,8 +154,8 @@ def view_of(turn: Turn, **changes: Any) -> Turn:
 
 
 def is_standing(turn: TurnDraft) -> bool:
-    """Tell whether a turn stays in every context, outside the exchanges."""
-    return turn.pinned or turn.role in STANDING_ROLES
+    """Tell whether a turn stays in every context, outside the exchanges; one that calls cannot."""
+    return (turn.pinned or turn.role in STANDING_ROLES) and not turn.tool_calls
 
 
 def is_blank(turn: TurnDraft) -> bool:
@@ -197,3 +198,20 @@ def call_arguments(raw: Any) -> Mapping[str, Any] | str:
     except ValueError:
         return raw
     return parsed if isinstance(parsed, dict) else raw
+
+
+def checked_part(part: Any) -> Part:
+    """Return a part whose facts that are read here have their types.
+
+    Raises:
+        InvalidInputError: They have not.
+    """
+    if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
+        raise InvalidInputError("parts", "a part must be a mapping with a type")
+    if not isinstance(part.get("text", ""), str):
+        raise InvalidInputError("parts", "the text of a part must be text")
+    if part["type"] == "media" and not isinstance(part.get("kind"), str):
+        raise InvalidInputError("parts", "a media part must have a kind")
+    if not isinstance(part.get("tokens") or 0, int):
+        raise InvalidInputError("parts", "the tokens of a part must be a whole number")
+    return part

@@ -24,6 +24,7 @@ from hiermem_core.errors import (
     InvalidInputError,
 )
 from hiermem_core.faults import reach
+from hiermem_core.forks import around_fork
 from hiermem_core.models.health import ComponentHealth, Health
 from hiermem_core.storage import tables
 from hiermem_core.storage.forking import gate
@@ -223,7 +224,15 @@ def _mapped(operation: str) -> Iterator[None]:
 
 def _reason(cause: BaseException | None) -> str:
     name = getattr(cause, "sqlite_errorname", type(cause).__name__)
-    return f"{name}; check the disk and run: hiermem stats"
+    return f"{name}; {_REMEDIES.get(name, 'check the disk and try again')}"
+
+
+_REMEDIES = {
+    "SQLITE_NOTADB": "the file is no database; name another location",
+    "SQLITE_CANTOPEN": "the location cannot be opened for writing; check its permissions",
+    "SQLITE_READONLY": "the location cannot be written; check its permissions",
+    "SQLITE_FULL": "the disk is full; make room and try again",
+}
 
 
 def _is_busy(error: BaseException) -> bool:
@@ -236,4 +245,4 @@ def _after_fork() -> None:
         database.forget_connections()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+around_fork(in_child=_after_fork)

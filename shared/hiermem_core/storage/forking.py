@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from hiermem_core.forks import around_fork
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,8 +57,4 @@ class ForkGate:
 
 
 gate = ForkGate()
-os.register_at_fork(
-    before=gate.before_fork,
-    after_in_parent=gate.after_in_parent,
-    after_in_child=gate.after_in_child,
-)
+around_fork(before=gate.before_fork, in_parent=gate.after_in_parent, in_child=gate.after_in_child)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import insert, inspect, select, update
 
-from hiermem_core.errors import BackendError, MigrationError
+from hiermem_core.errors import BackendError, ConfigurationError, MigrationError
 from hiermem_core.faults import reach
 from hiermem_core.storage import tables
 
@@ -32,10 +32,12 @@ def prepare(database: Database, *, now_ms: int) -> None:
     """Create the schema, or migrate an older one after a backup.
 
     Raises:
+        ConfigurationError: The file is another program's database. It is unchanged.
         MigrationError: The location was written by a newer version, or a step is missing.
     """
     with database.read() as connection:
         stored = stored_version(connection)
+        _check_ours(connection, stored)
     if stored == SCHEMA_VERSION:
         return
     if stored is not None:
@@ -48,11 +50,18 @@ def prepare(database: Database, *, now_ms: int) -> None:
 
 def stored_version(connection: Connection) -> int | None:
     """Return the schema version of a location, `None` where nothing is stored yet."""
-    if not inspect(connection).has_table(tables.metadata.name):
+    names = inspect(connection).get_table_names()
+    if not {tables.metadata.name, tables.threads.name} <= set(names):
         return None
     query = select(tables.metadata.c.value).where(tables.metadata.c.key == _VERSION_KEY)
     value = connection.execute(query).scalar()
     return None if value is None else int(value)
+
+
+def _check_ours(connection: Connection, stored: int | None) -> None:
+    if stored is None and inspect(connection).get_table_names():
+        reason = "is another program's database; name another location"
+        raise ConfigurationError("location", reason)
 
 
 def _bring_up(connection: Connection, now_ms: int) -> None:

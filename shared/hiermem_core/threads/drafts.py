@@ -4,34 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import InvalidInputError, LimitExceededError
 from hiermem_core.models.ids import check_name
-from hiermem_core.models.plain import dump_json, load_json, to_plain
+from hiermem_core.models.plain import dump_json, load_json
 from hiermem_core.models.text import TextCleaner, is_clean
 from hiermem_core.models.turns import (
-    CANONICAL_ROLES,
     ROLES,
     SOURCES,
     Origin,
     Part,
     ToolCall,
     TurnDraft,
-    call_arguments,
-    text_of,
+    checked_part,
 )
+from hiermem_core.threads.openai_chat import draft_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 TURN_LIMIT = 16 * 1024 * 1024
 """Characters of a turn, its dump included."""
-
-_KNOWN_KEYS = frozenset(
-    {
-        *("role", "content", "parts", "tool_calls", "tool_call_id", "name", "id", "source"),
-        *("pinned", "user_id", "created_at", "metadata"),
-    }
-)
 
 TurnLike = TurnDraft | Mapping[str, Any]
 
@@ -48,7 +42,7 @@ def as_draft(value: TurnLike) -> TurnDraft:
         return value
     if not isinstance(value, Mapping):
         raise InvalidInputError("turn", f"must be a turn or a mapping, not {type(value).__name__}")
-    return _from_mapping(value)
+    return draft_of(value)
 
 
 def as_drafts(value: str | TurnLike | Sequence[TurnLike] | None) -> list[TurnDraft]:
@@ -93,106 +87,6 @@ def cleaned(draft: TurnDraft, cleaner: TextCleaner) -> TurnDraft:
     return copy
 
 
-def _from_mapping(value: Mapping[str, Any]) -> TurnDraft:
-    role = CANONICAL_ROLES.get(str(value.get("role")))
-    if role is None:
-        known = ", ".join(sorted(CANONICAL_ROLES))
-        raise InvalidInputError("role", f"{value.get('role')!r} is unknown; use one of {known}")
-    content, parts = _content(value)
-    kept = {key: value[key] for key in _KNOWN_KEYS - {"role", "content", "parts"} if key in value}
-    kept["tool_calls"] = [_call_of(call) for call in _calls_in(value)]
-    kept["created_at"] = _time(value.get("created_at"))
-    kept["metadata"] = value.get("metadata") or {}
-    kept["pinned"] = bool(value.get("pinned"))
-    return TurnDraft(role=role, content=content, parts=parts, origin=_dump(value), **kept)
-
-
-def _dump(value: Mapping[str, Any]) -> Origin | None:
-    extra = [key for key in value if key not in _KNOWN_KEYS and value[key] is not None]
-    if not extra and value["role"] in ROLES and not isinstance(value.get("content"), list):
-        return None
-    return Origin("openai", str(value["role"]), dump_json(to_plain(dict(value))))
-
-
-def _content(value: Mapping[str, Any]) -> tuple[str | None, Sequence[Part]]:
-    content = value.get("content")
-    if content is None or isinstance(content, str):
-        parts = tuple(map(checked_part, _sequence("parts", value.get("parts") or ())))
-        return (content, parts) if content is not None or not parts else (text_of(parts), parts)
-    parts = tuple(part_of_openai(block) for block in _sequence("content", content))
-    return text_of(parts), parts
-
-
-def part_of_openai(block: Any) -> Part:
-    """Return the neutral part of a content block in the dialect of the OpenAI chat API."""
-    if isinstance(block, str):
-        return {"type": "text", "text": block}
-    if not isinstance(block, Mapping):
-        raise InvalidInputError("content", "a block must be text or a mapping")
-    kind = block.get("type")
-    if kind in {"text", "input_text", "output_text"} and isinstance(block.get("text"), str):
-        return {"type": "text", "text": block["text"]}
-    if kind == "refusal" and isinstance(block.get("refusal"), str):
-        return {"type": "refusal", "text": block["refusal"]}
-    if kind == "image_url":
-        return _image_part(block.get("image_url"))
-    if kind == "input_audio" and isinstance(block.get("input_audio"), Mapping):
-        audio = block["input_audio"]
-        return _part_without_none(
-            kind="audio", base64=audio.get("data"), format=audio.get("format")
-        )
-    return {"type": "opaque", "value": to_plain(dict(block))}
-
-
-def _sequence(name: str, value: Any) -> Sequence[Any]:
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise InvalidInputError(name, f"must be a list, not {type(value).__name__}")
-    return value
-
-
-def _image_part(image: Any) -> Part:
-    facts = image if isinstance(image, Mapping) else {"url": image}
-    url, detail = facts.get("url"), facts.get("detail")
-    if not isinstance(url, str):
-        raise InvalidInputError("content", "an image_url needs a url as text")
-    head, separator, data = url.partition(";base64,")
-    if separator and head.startswith("data:"):
-        mime = head.removeprefix("data:")
-        return _part_without_none(kind="image", base64=data, mime_type=mime, detail=detail)
-    return _part_without_none(kind="image", uri=url, detail=detail)
-
-
-def _part_without_none(**facts: Any) -> Part:
-    return {"type": "media", **{name: fact for name, fact in facts.items() if fact is not None}}
-
-
-def _calls_in(value: Mapping[str, Any]) -> Sequence[Any]:
-    calls, legacy = value.get("tool_calls"), value.get("function_call")
-    if not calls:
-        return [{"function": legacy}] if legacy else ()
-    return _sequence("tool_calls", calls)
-
-
-def _call_of(call: Any) -> ToolCall:
-    if isinstance(call, ToolCall):
-        return call
-    if not isinstance(call, Mapping):
-        raise InvalidInputError("tool_calls", "a call must be a mapping with a function")
-    function = call.get("function")
-    facts = function if isinstance(function, Mapping) else call
-    raw = facts.get("arguments", facts.get("args", {}))
-    return ToolCall(call.get("id"), str(facts.get("name") or ""), call_arguments(raw))
-
-
-def _time(value: Any) -> datetime | None:
-    if value is None or isinstance(value, datetime):
-        return value
-    try:
-        return datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        raise InvalidInputError("created_at", "must be ISO 8601 text with an offset") from None
-
-
 def _aware(moment: datetime | None) -> datetime | None:
     if moment is not None and moment.utcoffset() is None:
         raise InvalidInputError("created_at", "has no time zone; give an aware datetime")
@@ -203,23 +97,6 @@ def _text(name: str, value: Any, cleaner: TextCleaner) -> str | None:
     if value is not None and not isinstance(value, str):
         raise InvalidInputError(name, f"must be text, not {type(value).__name__}")
     return cleaner.optional(value)
-
-
-def checked_part(part: Any) -> Part:
-    """Return a part whose facts that are read here have their types.
-
-    Raises:
-        InvalidInputError: They have not.
-    """
-    if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
-        raise InvalidInputError("parts", "a part must be a mapping with a type")
-    if not isinstance(part.get("text", ""), str):
-        raise InvalidInputError("parts", "the text of a part must be text")
-    if part["type"] == "media" and not isinstance(part.get("kind"), str):
-        raise InvalidInputError("parts", "a media part must have a kind")
-    if not isinstance(part.get("tokens") or 0, int):
-        raise InvalidInputError("parts", "the tokens of a part must be a whole number")
-    return part
 
 
 def _part(part: Part, cleaner: TextCleaner) -> Part:

@@ -6,8 +6,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.models.plain import dump_json, load_json
-from hiermem_core.models.turns import ROLES, Origin, ToolCall, Turn, is_standing, source_of_role
-from hiermem_core.threads.drafts import checked_part
+from hiermem_core.models.turns import (
+    ROLES,
+    Origin,
+    ToolCall,
+    Turn,
+    checked_part,
+    is_standing,
+    source_of_role,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

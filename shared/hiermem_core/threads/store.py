@@ -5,7 +5,7 @@ Everything that needs no database (checking, cleaning, counting) happens before 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, delete, insert, update
@@ -51,6 +51,14 @@ BATCH_LIMIT = 10_000
 """Turns of one append."""
 
 
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What of given turns could not be stored as it was."""
+
+    characters: int = 0
+    paths: tuple[str, ...] = ()
+
+
 class ThreadStore:
     """Write turns: in order, durably, and harmlessly when repeated.
 
@@ -92,7 +100,7 @@ class ThreadStore:
             VersionConflictError: `expected_seq` is not the newest seq. Nothing was stored.
         """
         self._database.check_open()
-        ready, replaced = self._ready(turns)
+        ready, changed = self._ready(turns)
         if not ready and not removing:
             return TurnList()
         with self._database.write() as connection:
@@ -106,7 +114,7 @@ class ThreadStore:
                 raise VersionConflictError(expected=expected_seq or 0, actual=head.last_seq)
             if fresh:
                 self._write(connection, head, fresh)
-        self._announce(tenant_id, thread_id, fresh, replaced)
+        self._announce(tenant_id, thread_id, fresh, changed)
         return TurnList(placed)
 
     def replace(self, tenant_id: str, thread_id: str, turns: Sequence[TurnLike]) -> TurnList:
@@ -114,7 +122,7 @@ class ThreadStore:
 
         Turns that stand at the same place already, dump included, are left as they are.
         """
-        ready, replaced = self._ready(turns)
+        ready, changed = self._ready(turns)
         with self._database.write() as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None and not ready:
@@ -131,7 +139,7 @@ class ThreadStore:
                 self._write(connection, kept, fresh)
         if old or fresh:
             self._tell(events.ThreadReplaced(tenant_id, thread_id, len(old), len(fresh)))
-            self._announce(tenant_id, thread_id, [], replaced)
+            self._announce(tenant_id, thread_id, [], changed)
         return TurnList(stored[:same] + fresh)
 
     def edit_turn(
@@ -159,7 +167,7 @@ class ThreadStore:
             self._rewrite(connection, head, new)
             self._recount(connection, head)
         self._tell(events.TurnEdited(tenant_id, thread_id, new.seq, new.revision))
-        self._announce(tenant_id, thread_id, [], cleaner.replaced)
+        self._announce(tenant_id, thread_id, [], Changed(cleaner.replaced))
         return new
 
     def delete_turns(
@@ -192,7 +200,7 @@ class ThreadStore:
         self._tell(events.ThreadDeleted(tenant_id, thread_id))
         return True
 
-    def _ready(self, turns: Sequence[TurnLike]) -> tuple[list[Turn], int]:
+    def _ready(self, turns: Sequence[TurnLike]) -> tuple[list[Turn], Changed]:
         if isinstance(turns, str | bytes) or not hasattr(turns, "__iter__"):
             raise InvalidInputError("turns", "must be a list of turns")
         drafts = [as_draft(turn) for turn in turns]
@@ -200,7 +208,9 @@ class ThreadStore:
             raise LimitExceededError("turns", limit=BATCH_LIMIT, actual=len(drafts))
         cleaner = TextCleaner()
         clean = [cleaned(draft, cleaner) for draft in drafts]
-        return [counted(draft, self._counts(draft)) for draft in clean], cleaner.replaced
+        paths = tuple(path for draft in drafts for path in draft.replaced)
+        ready = [counted(draft, self._counts(draft)) for draft in clean]
+        return ready, Changed(cleaner.replaced, paths)
 
     def _counts(self, draft: TurnDraft) -> dict[str, int]:
         return stored_counts(draft, self._counter)
@@ -308,13 +318,15 @@ class ThreadStore:
         return found[turn_id]
 
     def _announce(
-        self, tenant_id: str, thread_id: str, fresh: Sequence[Turn], replaced: int
+        self, tenant_id: str, thread_id: str, fresh: Sequence[Turn], changed: Changed
     ) -> None:
         if fresh:
             first, last = fresh[0].seq, fresh[-1].seq
             self._tell(events.TurnsAppended(tenant_id, thread_id, len(fresh), first, last))
-        if replaced:
-            self._tell(events.TextSanitised(tenant_id, thread_id, replaced))
+        if changed.characters:
+            self._tell(events.TextSanitised(tenant_id, thread_id, changed.characters))
+        if changed.paths:
+            self._tell(events.ValuesReplaced(tenant_id, thread_id, changed.paths))
 
 
 def _active_of(head: Head) -> ColumnElement[bool]:
