@@ -218,7 +218,7 @@ class HierMemChatMemoryBuffer(BaseMemory):
             self._thread.reset()
 
     def close(self) -> None:
-        """End a HierMem that this memory opened; one given by the caller stays open."""
+        """End a memory that lives in this process only; a HierMem others may use stays open."""
         if self._owned is not None:
             self._owned.close()
 

@@ -6,9 +6,11 @@ message, and the last message alone. The longest whose joined text fits is the w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import cache
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 
 Count = Callable[[str], int]
 
-_MERGES = 8
-"""Tokens that joining may save in all, before a longer rest is ruled out unread. Measured: 1."""
+_SPARE = 1.25
+"""How far past the limit turns are read by estimate before the cut is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +39,22 @@ class BufferWindow:
 def choose_window(newest_first: Iterable[Turn], limit: int, count: Count) -> BufferWindow:
     """Return the longest candidate of at most `limit` tokens, else the newest message.
 
-    Reads no more turns than are needed to rule out the next longer candidate. A newest tool
-    result never comes alone, since providers refuse that: its whole exchange does, from the user
-    turn on. This is the one departure from `ChatMemoryBuffer`.
+    Reads little more than the window. A newest tool result never comes alone, since providers
+    refuse that: its whole exchange does, from the user turn on. This is the one departure from
+    `ChatMemoryBuffer`. The more turns a text joins, the more tokens it must have.
     """
     unread = iter(newest_first)
-    turns, least, is_whole = _gather(unread, limit, count)
-    if not turns:
-        return BufferWindow((), 0)
-    for start, turn in enumerate(turns):
-        is_candidate = _may_open(turn) or (is_whole and start == 0)
-        if not is_candidate or least[start] > limit:
-            continue
-        tokens = count(joined(turns[start:]))
-        if tokens <= limit:
-            return BufferWindow(tuple(turns[start:]), tokens)
+    turns: list[Turn] = []
+    while True:
+        is_whole = _read_on(turns, unread, limit, count)
+        if not turns:
+            return BufferWindow((), 0)
+        cut = _longest_fitting(turns, limit, count, is_whole=is_whole)
+        is_longest = cut is not None and not cut.may_be_longer
+        if is_whole or is_longest or count(joined(turns)) > limit:
+            break
+    if cut is not None:
+        return BufferWindow(tuple(turns[cut.start :]), cut.tokens)
     rest = turns[-1:]
     if source_role(turns[-1]) == "tool":
         rest = _exchange_of_newest(chain(reversed(turns), unread))
@@ -64,28 +67,64 @@ def joined(turns: Sequence[Turn]) -> str:
     return " ".join(str(turn.content) for turn in turns)
 
 
-def _gather(unread: Iterable[Turn], limit: int, count: Count) -> tuple[list[Turn], list[int], bool]:
-    """Return the newest turns, the least tokens of each rest of them, and whether they are all."""
-    turns: list[Turn] = []
-    least: list[int] = []
-    total = -_MERGES
-    for turn in unread:
-        total += _least_tokens(str(turn.content), count)
-        turns.append(turn)
-        least.append(total)
-        if total > limit:
-            return turns[::-1], least[::-1], False
-    return turns[::-1], least[::-1], True
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Where a window begins.
 
-
-def _least_tokens(text: str, count: Count) -> int:
-    """Return what a text adds at least to a joined one, whatever stands beside it.
-
-    A space before a word often saves tokens, white space may vanish into its neighbours', and some
-    tokenizers put tokens around every text.
+    Attributes:
+        may_be_longer: It is the longest candidate read so far.
     """
-    text = text.strip()
-    return max(0, count(f" {text}") - count("")) if text else 0
+
+    start: int
+    tokens: int
+    may_be_longer: bool
+
+
+def _read_on(turns: list[Turn], unread: Iterator[Turn], limit: int, count: Count) -> bool:
+    """Read older turns in front of those read, about as many as fit; tell whether that is all."""
+    total = 0
+    newer: list[Turn] = []
+    for turn in unread:
+        newer.append(turn)
+        total += max(1, _estimate(turn, count))
+        if total > limit * _SPARE:
+            turns[:0] = reversed(newer)
+            return False
+    turns[:0] = reversed(newer)
+    return True
+
+
+def _longest_fitting(
+    turns: Sequence[Turn], limit: int, count: Count, *, is_whole: bool
+) -> _Cut | None:
+    """Return the cut of the longest candidate that fits, found from where estimates put it."""
+    starts = [
+        start for start, turn in enumerate(turns) if _may_open(turn) or (is_whole and start == 0)
+    ]
+
+    @cache
+    def tokens_from(place: int) -> int:
+        return count(joined(turns[starts[place] :]))
+
+    def fits(place: int) -> bool:
+        return tokens_from(place) <= limit
+
+    place = _estimated_place(turns, starts, limit, count)
+    is_right = (place == 0 or not fits(place - 1)) and (place == len(starts) or fits(place))
+    if not is_right:
+        place = bisect_left(range(len(starts)), x=True, key=fits)
+    if place == len(starts):
+        return None
+    return _Cut(starts[place], tokens_from(place), may_be_longer=place == 0)
+
+
+def _estimated_place(turns: Sequence[Turn], starts: Sequence[int], limit: int, count: Count) -> int:
+    sums = list(accumulate(_estimate(turn, count) for turn in reversed(turns)))[::-1]
+    return next((place for place, start in enumerate(starts) if sums[start] <= limit), len(starts))
+
+
+def _estimate(turn: Turn, count: Count) -> int:
+    return count(f" {turn.content}")
 
 
 def _may_open(turn: Turn) -> bool:

@@ -233,15 +233,16 @@ def test_a_dump_of_an_open_location_uses_what_is_open(tmp_path, dump_of_a_file):
     assert loaded._tenant.pool is opened.pool
 
 
-def test_a_dump_of_a_closed_location_opens_it_and_close_closes_it(tmp_path, dump_of_a_file):
+def test_a_dump_of_a_closed_location_opens_it_for_all_who_load_it(tmp_path, dump_of_a_file):
     HierMem.opened(tmp_path / "memory.db").close()
 
     loaded = HierMemChatMemoryBuffer.from_dict(dump_of_a_file)
 
     assert loaded.get_all() == exchange("old")
     assert HierMem.opened(tmp_path / "memory.db").location == dump_of_a_file["location"]
+    other = HierMemChatMemoryBuffer.from_dict(dump_of_a_file)
     loaded.close()
-    assert HierMem.opened(tmp_path / "memory.db") is None
+    assert other.get_all() == exchange("old")
 
 
 def test_a_dump_of_a_location_that_does_not_exist_raises_and_creates_nothing(

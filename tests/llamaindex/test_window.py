@@ -75,6 +75,7 @@ TOKENIZERS: dict[str, Callable[[str], list]] = {
     "words": str.split,
     "characters": list,
     "the default": get_tokenizer(),
+    "a quarter of the characters": lambda text: [None] * -(-len(text) // 4),
     "words between special tokens": lambda text: ["<s>", "<bos>", *text.split(), "</s>"],
 }
 
@@ -102,12 +103,15 @@ async def test_l08_a_newest_tool_result_comes_with_its_whole_exchange_and_a_warn
 
     context = await call(memory.get_context)
 
-    (warning,) = context.warnings
+    warning, *others = context.warnings
+    left_out = len(messages) - len(context.messages)
     words = sum(int(term[1:]) for term in window.split())
     assert notation_of(context.messages) == window
     assert list(context.messages) == messages[-len(context.messages) :]
     assert (warning.code, warning.count) == ("over_budget", len(context.messages))
     assert (warning.detail["needed"], warning.detail["available"]) == (words, 10)
+    told = [("turns_trimmed", left_out)] if left_out else []
+    assert [(other.code, other.count) for other in others] == told
 
 
 async def test_the_receipt_of_a_window_says_where_the_tokens_went(tenant, make_memory, call):
@@ -212,6 +216,10 @@ def threads(draw: st.DrawFn) -> list[ChatMessage]:
 @example(thread=[user("tremendous")] * 30, limit=33, initial=0)
 @example(thread=[user("\n   ")] * 30, limit=10, initial=0)
 @example(thread=[user("one two three")] * 40, limit=123, initial=0)
+@example(thread=[user("Next?"), assistant("Done.")] * 200, limit=300, initial=0)
+@example(
+    thread=[assistant("Done.")] * 90 + [user("x"), *[assistant("yes, ")] * 90], limit=130, initial=0
+)
 def test_get_equals_upstream_but_for_the_orphan_result(tokenizer, thread, limit, initial):
     upstream = ChatMemoryBuffer.from_defaults(
         chat_history=thread, token_limit=limit, tokenizer_fn=tokenizer
