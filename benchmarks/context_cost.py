@@ -83,7 +83,8 @@ def peer_calls(turns: list[dict[str, str]]) -> Iterator[tuple[str, Call]]:
     buffer = ChatMemoryBuffer.from_defaults(chat_history=messages)
     yield "LlamaIndex ChatMemoryBuffer.get", buffer.get
     memory = Memory.from_defaults(session_id=str(len(turns)), token_limit=BUDGET)
-    memory.put_messages(messages)
+    for start in range(0, len(messages), 1000):
+        memory.put_messages(messages[start : start + 1000])
     yield "LlamaIndex Memory.get", memory.get
     kinds: dict[str, Any] = {"user": HumanMessage, "assistant": AIMessage}
     loaded = [kinds[turn["role"]](turn["content"]) for turn in turns]

@@ -6,7 +6,6 @@ message, and the last message alone. The longest whose joined text fits is the w
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 Count = Callable[[str], int]
 
-_SPARE = 1.25
+_SPARE = 1.05
 """How far past the limit turns are read by estimate before the cut is looked for."""
 
 
@@ -106,16 +105,29 @@ def _longest_fitting(
     def tokens_from(place: int) -> int:
         return count(joined(turns[starts[place] :]))
 
-    def fits(place: int) -> bool:
-        return tokens_from(place) <= limit
-
-    place = _estimated_place(turns, starts, limit, count)
-    is_right = (place == 0 or not fits(place - 1)) and (place == len(starts) or fits(place))
-    if not is_right:
-        place = bisect_left(range(len(starts)), x=True, key=fits)
+    guess = _estimated_place(turns, starts, limit, count)
+    place = first_fitting(len(starts), guess, lambda place: tokens_from(place) <= limit)
     if place == len(starts):
         return None
     return _Cut(starts[place], tokens_from(place), may_be_longer=place == 0)
+
+
+def first_fitting(places: int, guess: int, fits: Callable[[int], bool]) -> int:
+    """Return the first of `places` that fits, or `places`; asks two times where the guess is right.
+
+    Every place after one that fits must fit too.
+    """
+    wrong, right = -1, places
+    place, step = min(guess, places - 1), 1
+    while right - wrong > 1:
+        if fits(place):
+            right, place = place, place - step
+        else:
+            wrong, place = place, place + step
+        step *= 2
+        if not wrong < place < right:
+            place = (wrong + right) // 2
+    return right
 
 
 def _estimated_place(turns: Sequence[Turn], starts: Sequence[int], limit: int, count: Count) -> int:
