@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hiermem_core.cli.showing import BUDGETS
+from hiermem_core.cli.demo_steps import BUDGETS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "demo.py"
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 import hiermem_core as core
+from hiermem_core.cli.demo_steps import steps
 from hiermem_core.cli.options import JsonOption, QuietOption
 from hiermem_core.cli.output import note, write, write_json
-from hiermem_core.cli.showing import steps
 from hiermem_core.cli.wording import ESTIMATED
 from hiermem_core.importing import find_source
 
