@@ -9,7 +9,6 @@ from weakref import WeakValueDictionary
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.models.ids import check_name
 from hiermem_core.services import Services, build
-from hiermem_core.settings import HierMemSettings, Options
 from hiermem_core.storage.location import resolve
 from hiermem_core.tenant import Tenant
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.health import Health
     from hiermem_core.pool import Pool
     from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter
+    from hiermem_core.settings import HierMemSettings, Options
 
 _opened: WeakValueDictionary[str, Services] = WeakValueDictionary()
 
@@ -136,6 +136,8 @@ class HierMem:
 
 
 def _settings(settings: HierMemSettings | None, options: Options) -> HierMemSettings:
+    from hiermem_core.settings import HierMemSettings  # noqa: PLC0415 - paid for at the open only
+
     if settings is None:
         return HierMemSettings.read(options)
     return HierMemSettings.read({**settings.model_dump(), **options}) if options else settings

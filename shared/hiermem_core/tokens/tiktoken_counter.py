@@ -12,7 +12,6 @@ import types
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.request import urlopen
 
 import platformdirs
 
@@ -97,16 +96,18 @@ def default_counter(
     return ApproximateCounter(factor=factor)
 
 
-def fetch_ranks(encoding: str, folder: Path, *, open_url: Callable[..., Any] = urlopen) -> Path:
+def fetch_ranks(encoding: str, folder: Path, *, open_url: Callable[..., Any] | None = None) -> Path:
     """Fetch the rank file of an encoding from tiktoken's own address, and return its path.
 
     Raises:
         BackendUnavailableError: It cannot be fetched, or came damaged.
         ConfigurationError: tiktoken knows no such encoding.
     """
+    from urllib.request import urlopen  # noqa: PLC0415 - paid for by those who fetch
+
     address, expected_hash = _address(encoding)
     try:
-        with open_url(address, timeout=FETCH_SECONDS) as answer:
+        with (open_url or urlopen)(address, timeout=FETCH_SECONDS) as answer:
             data = answer.read()
     except OSError as error:
         reason = f"{type(error).__name__}; try again, or copy its rank file to {folder}"
