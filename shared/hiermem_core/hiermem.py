@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Self, Unpack
-from weakref import WeakValueDictionary
+from weakref import WeakSet
 
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.models.ids import check_name
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter
     from hiermem_core.settings import HierMemSettings, Options
 
-_opened: WeakValueDictionary[str, Services] = WeakValueDictionary()
+_opened: WeakSet[Services] = WeakSet()
 
 logging.getLogger("hiermem_core").addHandler(logging.NullHandler())
 
@@ -34,8 +34,7 @@ class HierMem:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        if not services.database.location.is_memory:
-            _opened[self.location] = services
+        _opened.add(services)
 
     @classmethod
     def open(
@@ -81,8 +80,14 @@ class HierMem:
     @classmethod
     def opened(cls, location: str | os.PathLike[str]) -> HierMem | None:
         """Return the HierMem this process already holds open at a location, if there is one."""
-        services = _opened.get(str(resolve(location)))
-        return None if services is None or services.database.is_closed else cls(services)
+        place = resolve(location)
+        found = (
+            services
+            for services in list(_opened)
+            if services.database.location == place and not services.database.is_closed
+        )
+        services = None if place.is_memory else next(found, None)
+        return None if services is None else cls(services)
 
     @property
     def is_closed(self) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hiermem_core.clock import SystemClock
 from hiermem_core.context.assembler import ContextAssembler
-from hiermem_core.errors import ConfigurationError, MissingExtraError
+from hiermem_core.errors import ConfigurationError, InvalidInputError, MissingExtraError
 from hiermem_core.pool import Pool
+from hiermem_core.protocols import TokenCounter
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.migrations import prepare
 from hiermem_core.threads.notes import NotesStore
@@ -19,13 +20,14 @@ from hiermem_core.threads.sliding_window import SlidingWindow
 from hiermem_core.threads.store import ThreadStore
 from hiermem_core.threads.strategies import Strategies
 from hiermem_core.threads.summary_buffer import SummaryBuffer
+from hiermem_core.tokens.counters import FunctionCounter
 from hiermem_core.tokens.tiktoken_counter import default_counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hiermem_core.models.events import Event
-    from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter
+    from hiermem_core.protocols import Clock, Observer, ThreadMemory
     from hiermem_core.settings import HierMemSettings
     from hiermem_core.storage.location import Location
 
@@ -62,7 +64,7 @@ def build(
     """
     _check_backend(settings.backend)
     clock = clock or SystemClock()
-    counter = counter or default_counter(
+    counter = _as_counter(counter) or default_counter(
         settings.encoding,
         cache_dir=settings.tiktoken_cache_dir,
         factor=settings.token_factor,
@@ -83,10 +85,20 @@ def build(
             memory,
             counter=counter,
             window_exchanges=settings.window_exchanges,
+            is_host_memory=thread_memory is not None,
             tell=tell,
         ),
         pool=Pool(),
     )
+
+
+def _as_counter(counter: Any) -> TokenCounter | None:
+    """Return a counter as given; a plain function counts under its name."""
+    if counter is None or isinstance(counter, TokenCounter):
+        return counter
+    if not callable(counter):
+        raise InvalidInputError("counter", "must be a TokenCounter or a function of a text")
+    return FunctionCounter(counter, id=getattr(counter, "__qualname__", type(counter).__name__))
 
 
 def _prepared(location: Location, settings: HierMemSettings, clock: Clock) -> Database:

@@ -69,6 +69,15 @@ class HierMemSettings(BaseSettings):
     )
     tiktoken_download: bool = False
 
+    def __init__(self, **options: Any) -> None:
+        _refuse_unknown_variables(type(self).model_fields)
+        try:
+            super().__init__(**options)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            name = ".".join(str(part) for part in first["loc"]) or "settings"
+            raise ConfigurationError(name, first["msg"]) from None
+
     @classmethod
     def read(cls, options: Mapping[str, Any] | None = None) -> Self:
         """Return the settings; given options win over the environment.
@@ -76,13 +85,7 @@ class HierMemSettings(BaseSettings):
         Raises:
             ConfigurationError: A name is unknown or a value is out of range.
         """
-        _refuse_unknown_variables(cls.model_fields)
-        try:
-            return cls(**dict(options or {}))
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            name = ".".join(str(part) for part in first["loc"]) or "settings"
-            raise ConfigurationError(name, first["msg"]) from None
+        return cls(**dict(options or {}))
 
 
 def _refuse_unknown_variables(known: Mapping[str, Any]) -> None:

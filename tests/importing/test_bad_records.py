@@ -27,7 +27,7 @@ BAD_LINES = {
     "no JSON": ("INFO starting", "invalid_json", "mend it"),
     "two values": ("{} {}", "invalid_json", "Extra data"),
     "not a number": ('{"role": "user", "content": NaN}', "invalid_json", "mend it"),
-    "too deep": ("[" * 100_000, "invalid_json", "RecursionError"),
+    "too deep": ("[" * 100_000, "invalid_json", "is not JSON"),
     "latin-1 bytes": (
         message().replace("x", "é").encode("latin-1"),
         "not_text",

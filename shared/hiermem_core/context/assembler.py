@@ -16,7 +16,7 @@ from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad
 from hiermem_core.models.turns import Turn, is_blank, is_standing
 from hiermem_core.threads import reading
 from hiermem_core.threads.counting import tokens_of, turns_warning
-from hiermem_core.threads.drafts import TurnLike, as_drafts, cleaned
+from hiermem_core.threads.drafts import TurnLike, as_drafts, cleaned_drafts
 from hiermem_core.threads.placing import counted
 from hiermem_core.threads.sliding_window import turns_back_to
 from hiermem_core.threads.tally import opens_exchange
@@ -58,12 +58,14 @@ class ContextAssembler:
         *,
         counter: TokenCounter,
         window_exchanges: int | None,
+        is_host_memory: bool = False,
         tell: Callable[[Event], None],
     ) -> None:
         self._database = database
         self._memory = memory
         self._counter = counter
         self._window_exchanges = window_exchanges
+        self._is_host_memory = is_host_memory
         self._tell = tell
 
     def build(
@@ -112,7 +114,7 @@ class ContextAssembler:
         )
         left = budget - sum(part.tokens for part in mandatory.sections(guard))
         load = ThreadLoad(())
-        if stored.last_seq:
+        if stored.last_seq or self._is_host_memory:
             room = max(0, left - tokens_of(stored.current, guard))
             load = self._memory.load(
                 tenant_id=tenant_id,
@@ -121,10 +123,12 @@ class ContextAssembler:
                 model=model or ModelInfo("", budget),
                 profile=_reaching(profile or Profile(), self._cap(profile), stored.tied),
             )
+        load = _with_seqs(_of_a_host(load) if self._is_host_memory else load)
+        last_seq = max([stored.last_seq, *(turn.seq for turn in load.window)])
         material = Material(
             mandatory=mandatory,
-            load=_with_seqs(load),
-            current=stored.current,
+            load=load,
+            current=_numbered(stored.current, last_seq),
             budget=budget,
             reserve=reserve,
             cap=self._cap(profile),
@@ -155,7 +159,7 @@ class ContextAssembler:
 
     def _current_turns(self, current: Current, counter: TokenCounter) -> list[Turn]:
         cleaner = TextCleaner()
-        drafts = [cleaned(draft, cleaner) for draft in as_drafts(current)]
+        drafts = cleaned_drafts(as_drafts(current), cleaner)
         if any(draft.role == "user" and is_blank(draft) for draft in drafts):
             raise InvalidInputError("current", "is blank; leave it out or say something")
         return [counted(draft, {counter.id: counter.count_turn(draft)}) for draft in drafts]
@@ -164,7 +168,7 @@ class ContextAssembler:
         spoken = [turn for turn in given if not is_standing(turn)]
         with self._database.read() as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
-            if head is None and not given:
+            if head is None and not given and not self._is_host_memory:
                 raise ThreadNotFoundError(thread_id)
             if head is None:
                 return _Stored(current=_numbered(spoken, 0))
@@ -198,7 +202,9 @@ def budget_of(
         raise InvalidInputError("budget_tokens", "is missing; give it, or a model")
     reserve = output_reserve
     if reserve is None:
-        reserve = min(model.max_output_tokens, model.context_window // 4)
+        reserve = model.context_window // 4
+        if model.max_output_tokens is not None:
+            reserve = min(model.max_output_tokens, reserve)
     return max(0, model.context_window - reserve), reserve
 
 
@@ -222,6 +228,13 @@ def _reaching(profile: Profile, cap: int | None, tied: Sequence[Turn]) -> Profil
         return profile
     cap = max(cap, sum(opens_exchange(turn) for turn in tied))
     return replace(profile, working_memory=replace(profile.working_memory, window_exchanges=cap))
+
+
+def _of_a_host(load: ThreadLoad) -> ThreadLoad:
+    """Return a host's load without standing turns, which are read anyway, and its own counts."""
+    turns = {turn.id or str(place): turn for place, turn in enumerate(load.window)}
+    window = [replace(t, token_counts={}) for t in turns.values() if not is_standing(t)]
+    return replace(load, window=tuple(window))
 
 
 def _with_seqs(load: ThreadLoad) -> ThreadLoad:

@@ -65,7 +65,10 @@ def load_json(text: str) -> Any:
     Raises:
         ValueError: It is not JSON; NaN and infinities are not.
     """
-    return _DECODER.decode(text)
+    try:
+        return _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def _refuse_constant(name: str) -> None:

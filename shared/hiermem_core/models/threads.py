@@ -45,11 +45,11 @@ class TurnList(list[Turn]):
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """The model a context is built for; sizes in tokens."""
+    """The model a context is built for; sizes in tokens, `None` where unknown."""
 
     id: str
     context_window: int
-    max_output_tokens: int = 0
+    max_output_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ def is_blank(turn: TurnDraft) -> bool:
 
 def text_of(parts: Sequence[Part]) -> str | None:
     """Return the text parts joined by newlines, or `None` if there are none."""
-    texts = [part["text"] for part in parts if part["type"] in _TEXT_PARTS]
+    texts = [part.get("text", "") for part in parts if part["type"] in _TEXT_PARTS]
     return "\n".join(texts) if texts else None
 
 

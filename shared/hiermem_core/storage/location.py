@@ -62,9 +62,16 @@ def resolve(location: str | os.PathLike[str]) -> Location:
         raise ConfigurationError("location", "is empty; name a folder, a .db file or :memory:")
     if "://" in text:
         return _from_url(text)
-    path = Path(text).expanduser().absolute()
-    is_file = (path.suffix in _FILE_SUFFIXES and not path.is_dir()) or path.is_file()
-    return Location(path if is_file else path / DATABASE_NAME)
+    return Location(_database_at(text))
+
+
+def _database_at(text: str) -> Path:
+    try:
+        path = Path(os.path.realpath(Path(text).expanduser()))
+        is_file = path.is_file() or (path.suffix in _FILE_SUFFIXES and not path.is_dir())
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ConfigurationError("location", f"is no path ({type(error).__name__})") from None
+    return path if is_file else path / DATABASE_NAME
 
 
 def _from_url(text: str) -> Location:
@@ -80,4 +87,4 @@ def _from_url(text: str) -> Location:
         raise ConfigurationError("location", f"{kind} is not supported yet; use a folder")
     if url.database in {None, "", MEMORY}:
         return Location(None)
-    return Location(Path(str(url.database)).absolute())
+    return Location(Path(os.path.realpath(str(url.database))))

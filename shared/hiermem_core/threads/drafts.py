@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from hiermem_core.models.turns import (
     ToolCall,
     TurnDraft,
     checked_part,
+    text_of,
 )
 from hiermem_core.threads.openai_chat import draft_of
 
@@ -56,6 +57,19 @@ def as_drafts(value: str | TurnLike | Sequence[TurnLike] | None) -> list[TurnDra
     return [as_draft(item) for item in value]
 
 
+def cleaned_drafts(turns: Iterable[TurnLike], cleaner: TextCleaner) -> list[TurnDraft]:
+    """Return storable copies of what a caller appends.
+
+    Raises:
+        InvalidInputError: A turn cannot be stored, or is nested too deeply.
+        LimitExceededError: A turn is larger than 16 Mi characters.
+    """
+    try:
+        return [cleaned(as_draft(turn), cleaner) for turn in turns]
+    except RecursionError:
+        raise InvalidInputError("turns", "are nested too deeply; flatten them") from None
+
+
 def cleaned(draft: TurnDraft, cleaner: TextCleaner) -> TurnDraft:
     """Return a storable copy of a draft; nothing in it is shared with the caller.
 
@@ -83,8 +97,19 @@ def cleaned(draft: TurnDraft, cleaner: TextCleaner) -> TurnDraft:
         metadata=cleaner.json(_plain("metadata", draft.metadata)),
         origin=_origin(draft.origin),
     )
+    copy = in_agreement(copy)
     _check_size(copy)
     return copy
+
+
+def in_agreement(draft: TurnDraft) -> TurnDraft:
+    """Return the draft with the text of its parts as its content, and no text beside its parts."""
+    if not draft.parts:
+        return draft
+    text = text_of(draft.parts)
+    if text or not draft.content:
+        return replace(draft, content=draft.content if text is None else text)
+    return replace(draft, parts=({"type": "text", "text": draft.content}, *draft.parts))
 
 
 def _aware(moment: datetime | None) -> datetime | None:
@@ -115,7 +140,7 @@ def _call(call: ToolCall, cleaner: TextCleaner) -> ToolCall:
 
 
 def _origin(origin: Origin | None) -> Origin | None:
-    if origin is None:
+    if origin is None or origin.is_stale:
         return None
     cleaner, dump = TextCleaner(), origin.dump
     if not is_clean(dump) or "\\u0000" in dump:
@@ -134,6 +159,8 @@ def _plain(name: str, value: Mapping[str, Any]) -> Any:
 
 def _check_size(draft: TurnDraft) -> None:
     size = len(draft.content or "") + len(draft.origin.dump if draft.origin else "")
-    size += sum(len(dump_json(part)) for part in draft.parts)
+    size += sum(len(dump_json(part)) for part in draft.parts if part["type"] != "text")
+    size += sum(len(dump_json(call.args)) for call in draft.tool_calls)
+    size += len(dump_json(draft.metadata))
     if size > TURN_LIMIT:
         raise LimitExceededError("turn", limit=TURN_LIMIT, actual=size)

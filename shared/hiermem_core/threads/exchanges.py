@@ -97,13 +97,13 @@ def sound_unit(turns: Sequence[Turn], *, pending_allowed: bool) -> Unit:
         return Unit(tuple(turns), tuple(turns))
     seqs = {turn.seq for turn in turns}
     answered = {(t.call_seq, t.tool_call_id) for t in turns if t.call_seq in seqs}
-    orphans = tuple(turn for turn in turns if turn.role == "tool" and turn.call_seq not in seqs)
+    orphans = tuple(turn for turn in turns if _is_orphan(turn, seqs))
     openings = [turn.seq for turn in turns if opens_exchange(turn)]
     current = openings[-1:] if pending_allowed else []
     views = [
         turn if current and turn.seq >= current[0] else _with_answered_calls(turn, answered)
         for turn in turns
-        if turn not in orphans
+        if not _is_orphan(turn, seqs)
     ]
     return Unit(
         stored=tuple(turns),
@@ -112,6 +112,10 @@ def sound_unit(turns: Sequence[Turn], *, pending_allowed: bool) -> Unit:
         blanks=tuple(view for view in views if is_blank(view)),
         pending=_calls(turns) - _calls(views),
     )
+
+
+def _is_orphan(turn: Turn, seqs: AbstractSet[int]) -> bool:
+    return turn.role == "tool" and turn.call_seq not in seqs
 
 
 def _is_plain(turn: Turn) -> bool:

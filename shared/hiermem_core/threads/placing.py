@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import TurnConflictError
 from hiermem_core.models.ids import new_id
-from hiermem_core.models.turns import Turn, TurnDraft, neutral, source_of_role
+from hiermem_core.models.turns import Turn, TurnDraft, fingerprint, source_of_role
 from hiermem_core.threads.rows import from_milliseconds, to_milliseconds
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def placed_after(
                 status="active",
             )
             known[str(stored.id)] = stored
-        elif neutral(stored) != neutral(turn):
+        elif fingerprint(stored) != fingerprint(turn):
             raise TurnConflictError(str(turn.id))
         placed.append(stored)
     return placed
@@ -84,7 +84,9 @@ def shared_prefix(stored: Sequence[Turn], turns: Sequence[Turn]) -> int:
 
 def _same(stored: Turn, turn: Turn) -> bool:
     return (
-        neutral(stored) == neutral(turn)
+        fingerprint(stored) == fingerprint(turn)
+        and dict(stored.metadata) == dict(turn.metadata)
+        and stored.user_id == turn.user_id
         and stored.origin == turn.origin
         and stored.pinned == turn.pinned
         and turn.id in (None, stored.id)

@@ -9,6 +9,7 @@ from sqlalchemy import Row, Select, bindparam, func, select
 
 from hiermem_core.errors import ThreadNotFoundError
 from hiermem_core.models.plain import load_json
+from hiermem_core.models.text import is_clean
 from hiermem_core.models.threads import ThreadInfo, TurnList
 from hiermem_core.storage import tables
 from hiermem_core.threads.rows import from_milliseconds, turn_of
@@ -146,10 +147,19 @@ def turns_between(
     return TurnList(_turns(connection, query.order_by(_T.seq.desc()).limit(last))[::-1])
 
 
+def archived_ids(connection: Connection, number: int, ids: Sequence[str]) -> set[str]:
+    """Return those of these ids that an archived turn has and no active one."""
+    found: set[str] = set()
+    for some in slices(_storable(ids)):
+        query = select(_T.id).where(_T.thread == number, _T.archived, _T.id.in_(some))
+        found |= set(connection.execute(query).scalars())
+    return found - turns_by_id(connection, number, ids).keys()
+
+
 def turns_by_id(connection: Connection, number: int, ids: Sequence[str]) -> dict[str, Turn]:
     """Return the active turns with these ids."""
     found: dict[str, Turn] = {}
-    for some in slices(ids):
+    for some in slices(_storable(ids)):
         query = _ACTIVE.where(_T.id.in_(some))
         rows = connection.execute(query, {"number": number})
         found |= {row.id: turn_of(row) for row in rows}
@@ -175,6 +185,10 @@ def _stored_call(connection: Connection, number: int, call_id: str) -> int | Non
     table = tables.calls.c
     query = select(func.max(table.seq)).where(table.thread == number, table.call_id == call_id)
     return connection.execute(query).scalar()
+
+
+def _storable(ids: Sequence[str]) -> list[str]:
+    return [turn_id for turn_id in ids if isinstance(turn_id, str) and is_clean(turn_id)]
 
 
 def slices(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

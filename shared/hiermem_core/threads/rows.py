@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.models.plain import dump_json, load_json
 from hiermem_core.models.turns import (
     ROLES,
+    STANDING_ROLES,
     Origin,
     ToolCall,
     Turn,
@@ -21,17 +22,20 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Row
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
 UNREADABLE = "[unreadable turn]"
 
 
 def to_milliseconds(moment: datetime) -> int:
     """Return an aware datetime as UTC milliseconds."""
-    return int(moment.timestamp() * 1000)
+    return (moment - _EPOCH) // _MILLISECOND
 
 
 def from_milliseconds(value: int) -> datetime:
     """Return UTC milliseconds as an aware datetime."""
-    return datetime.fromtimestamp(value / 1000, UTC)
+    return _EPOCH + value * _MILLISECOND
 
 
 def row_of(turn: Turn, *, thread: int) -> dict[str, Any]:
@@ -60,7 +64,15 @@ def turn_of(row: Row[Any]) -> Turn:
     """Return the turn of a row; one that cannot be decoded becomes a placeholder."""
     try:
         return _turn_of(row)
-    except (ValueError, TypeError, KeyError, LookupError, AttributeError, OverflowError) as error:
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        LookupError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         return _placeholder(row, type(error).__name__)
 
 
@@ -96,6 +108,7 @@ def _placeholder(row: Row[Any], reason: str) -> Turn:
         status="archived" if row.archived else "active",
         call_seq=row.call_seq if isinstance(row.call_seq, int) else None,
         role=row.role if row.role in ROLES else "assistant",
+        pinned=bool(row.standing) and row.role not in STANDING_ROLES,
         content=row.content if isinstance(row.content, str) else UNREADABLE,
         unreadable=reason,
         created_at=from_milliseconds(row.created_at) if isinstance(row.created_at, int) else None,

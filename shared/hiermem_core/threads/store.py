@@ -24,7 +24,7 @@ from hiermem_core.models.threads import TurnList
 from hiermem_core.storage import tables
 from hiermem_core.threads import reading
 from hiermem_core.threads.counting import stored_counts
-from hiermem_core.threads.drafts import TurnLike, as_draft, cleaned
+from hiermem_core.threads.drafts import TurnLike, cleaned, cleaned_drafts
 from hiermem_core.threads.placing import (
     counted,
     edited,
@@ -110,7 +110,7 @@ class ThreadStore:
                 head = self._archive_by_id(connection, head, removing)
             placed = self._place(connection, head, ready)
             fresh = new_among(placed, last_seq=head.last_seq)
-            if fresh and expected_seq not in (None, head.last_seq):
+            if (fresh or removing) and expected_seq not in (None, head.last_seq):
                 raise VersionConflictError(expected=expected_seq or 0, actual=head.last_seq)
             if fresh:
                 self._write(connection, head, fresh)
@@ -157,7 +157,7 @@ class ThreadStore:
             head = reading.require_head(connection, tenant_id, thread_id)
             old = self._require_turn(connection, head, turn_id)
         cleaner = TextCleaner()
-        who = user_id or old.user_id
+        who = old.user_id if user_id is None else user_id
         draft = cleaned(replace(old, content=content, parts=(), origin=None, user_id=who), cleaner)
         counts = self._counts(draft)
         with self._database.write() as connection:
@@ -179,6 +179,8 @@ class ThreadStore:
             ThreadNotFoundError: There is no such thread.
         """
         self._database.check_open()
+        if isinstance(turn_ids, str):
+            raise InvalidInputError("turn_ids", "must be a list of ids")
         wanted = list(dict.fromkeys(turn_ids))
         if not wanted:
             return {}
@@ -203,13 +205,12 @@ class ThreadStore:
     def _ready(self, turns: Sequence[TurnLike]) -> tuple[list[Turn], Changed]:
         if isinstance(turns, str | bytes) or not hasattr(turns, "__iter__"):
             raise InvalidInputError("turns", "must be a list of turns")
-        drafts = [as_draft(turn) for turn in turns]
+        cleaner = TextCleaner()
+        drafts = cleaned_drafts(turns, cleaner)
         if len(drafts) > BATCH_LIMIT:
             raise LimitExceededError("turns", limit=BATCH_LIMIT, actual=len(drafts))
-        cleaner = TextCleaner()
-        clean = [cleaned(draft, cleaner) for draft in drafts]
         paths = tuple(path for draft in drafts for path in draft.replaced)
-        ready = [counted(draft, self._counts(draft)) for draft in clean]
+        ready = [counted(draft, self._counts(draft)) for draft in drafts]
         return ready, Changed(cleaner.replaced, paths)
 
     def _counts(self, draft: TurnDraft) -> dict[str, int]:
@@ -273,7 +274,9 @@ class ThreadStore:
         return head
 
     def _archive_by_id(self, connection: Connection, head: Head, ids: Sequence[str]) -> Head:
-        old = [self._require_turn(connection, head, turn_id) for turn_id in dict.fromkeys(ids)]
+        gone = reading.archived_ids(connection, head.number, ids)
+        wanted = [turn_id for turn_id in dict.fromkeys(ids) if turn_id not in gone]
+        old = [self._require_turn(connection, head, turn_id) for turn_id in wanted]
         self._archive(connection, head, old)
         return self._recount(connection, head)
 

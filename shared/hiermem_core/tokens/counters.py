@@ -6,6 +6,7 @@ a name, 3 once for the reply); the 8 of a tool call and the 12 of a tool schema 
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -27,7 +28,8 @@ MEDIA_TOKENS: Mapping[str, int] = {"image": 765, "audio": 500, "video": 2000, "d
 """Flat estimates. 765 is OpenAI's figure for a 1024 x 1024 image in high detail; the others are of
 the size of half a minute of speech, a short clip, and one page of a document at Anthropic."""
 
-_PAYLOAD = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,|[A-Za-z0-9+/_=-]{2000}")
+_PAYLOAD = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,[A-Za-z0-9+/_=-]*|[A-Za-z0-9+/_=-]{2000,}")
+_TEXTS = frozenset({"text", "refusal", "reasoning", "citable", "citation"})
 
 Count = Callable[[str], int]
 
@@ -67,16 +69,14 @@ def _part_tokens(count: Count, part: Part) -> int:
         return max(0, int(part["tokens"]))
     if kind in {"tool_call", "cache"}:
         return 0
-    if "text" in part:
+    if kind in _TEXTS and "text" in part:
         return count(part["text"])
     return _opaque_tokens(count, part)
 
 
 def _opaque_tokens(count: Count, part: Part) -> int:
-    text = dump_json(dict(part))
-    if _PAYLOAD.search(text):
-        return MEDIA_TOKENS["document"]
-    return max(1, count(text))
+    text, payloads = _PAYLOAD.subn("", dump_json(dict(part)))
+    return payloads * MEDIA_TOKENS["document"] + max(1, count(text))
 
 
 class FunctionCounter:
@@ -102,6 +102,8 @@ class FunctionCounter:
         counted = self._function(text)
         if isinstance(counted, Sequence):
             return len(counted)
+        if not isinstance(counted, bool) and hasattr(counted, "__index__"):
+            counted = operator.index(counted)
         if not is_count(counted):
             raise InvalidInputError("counter", f"{self.id} must return a number, at least 0")
         return counted

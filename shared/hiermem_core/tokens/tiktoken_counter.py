@@ -7,7 +7,6 @@ import hashlib
 import importlib.util
 import logging
 import os
-import threading
 import types
 from functools import lru_cache
 from pathlib import Path
@@ -167,21 +166,15 @@ def _address(encoding: str) -> tuple[str, str | None]:
     return asked[0]
 
 
-_loading = threading.Lock()
-
-
+@lru_cache(maxsize=8)
 def load_encoding(encoding: str, ranks: Path) -> Encoding:
     """Return the encoding, read from its rank file once per process.
+
+    No lock is held meanwhile, which a forked child would inherit: two threads may read it twice.
 
     Raises:
         ConfigurationError: The file is not the one tiktoken expects.
     """
-    with _loading:
-        return _load_encoding(encoding, ranks)
-
-
-@lru_cache(maxsize=8)
-def _load_encoding(encoding: str, ranks: Path) -> Encoding:
     from tiktoken import Encoding  # noqa: PLC0415 - paid for at the first count only
 
     def read(address: str, expected_hash: str | None = None) -> dict[bytes, int]:
