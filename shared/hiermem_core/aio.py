@@ -143,9 +143,9 @@ class AsyncHierMem:
 
     health = in_thread(HierMem.health)
 
-    async def close(self) -> None:
-        """Close the files and join the pool's threads. Idempotent."""
-        await run_apart(self.sync.close)
+    async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as the sync one
+        """Join the pool's threads and close the files. Idempotent."""
+        await run_apart(lambda: self.sync.close(timeout))
 
     async def __aenter__(self) -> Self:
         """Return itself; the block's end closes it."""

@@ -122,10 +122,14 @@ class HierMem:
         """Write, read and delete a canary that no tenant sees, and report."""
         return self._services.database.health()
 
-    def close(self) -> None:
-        """Close the files and end the pool. Idempotent; objects given by the caller stay open."""
-        self._services.pool.close()
-        self._services.database.close()
+    def close(self, timeout: float | None = None) -> None:
+        """End the pool and close the files. Idempotent; objects given by the caller stay open.
+
+        Args:
+            timeout: Seconds to wait for what is running; `None`: until it ends.
+        """
+        self._services.pool.close(wait=timeout is None)
+        self._services.database.close(timeout)
 
     def __enter__(self) -> Self:
         """Return itself; the block's end closes it."""

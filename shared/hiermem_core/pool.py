@@ -47,13 +47,14 @@ class Pool:
         call = functools.partial(contextvars.copy_context().run, function, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._started(), call)
 
-    def close(self) -> None:
-        """Let running calls end and join the threads. Idempotent."""
+    def close(self, *, wait: bool = True) -> None:
+        """Take no new call; with `wait`, let running calls end and join the threads. Idempotent."""
         with self._lock:
             self._closed = True
             executor, self._executor = self._executor, None
         if executor is not None:
-            executor.shutdown(wait=not threading.current_thread().name.startswith(_PREFIX))
+            is_ours = threading.current_thread().name.startswith(_PREFIX)
+            executor.shutdown(wait=wait and not is_ours)
 
     def forget_threads(self) -> None:
         """Leave the parent's threads alone after a fork."""

@@ -64,6 +64,8 @@ class Database:
         self.location = location
         self._busy_seconds = busy_seconds
         self._closed = False
+        self._idle = threading.Condition()
+        self._running = 0
         self._last_error: str | None = None
         self._engine = _engine(location, _SYNCHRONOUS[durability], busy_seconds)
         _open_databases.add(self)
@@ -118,14 +120,22 @@ class Database:
         with _mapped("opening"):
             self._patiently(self._set_wal)
 
-    def close(self) -> None:
-        """Close all connections. Idempotent."""
-        self._closed = True
+    def close(self, timeout: float | None = None) -> None:
+        """Take no new transaction, let the open ones end, and close all files. Idempotent.
+
+        Args:
+            timeout: Seconds to wait for open transactions; `None`: until they end.
+        """
+        with self._idle:
+            self._closed = True
+            self._idle.wait_for(lambda: not self._running, timeout)
         _open_databases.discard(self)
         self._engine.dispose()
 
     def forget_connections(self) -> None:
         """Leave the parent's connections alone after a fork."""
+        self._idle = threading.Condition()
+        self._running = 0
         if not self.location.is_memory:
             self._engine.dispose(close=False)
 
@@ -141,11 +151,27 @@ class Database:
 
     @contextmanager
     def _transaction(self, operation: str, begin: str) -> Iterator[Connection]:
-        self.check_open()
-        with gate.passing(), _mapped(operation), self._engine.connect() as connection:
+        with (
+            self._counted(),
+            gate.passing(),
+            _mapped(operation),
+            self._engine.connect() as connection,
+        ):
             self._patiently(lambda: connection.exec_driver_sql(begin))
             yield connection
             _commit(connection)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        with self._idle:
+            self.check_open()
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._running -= 1
+                self._idle.notify_all()
 
     def _set_wal(self) -> None:
         with self._engine.connect() as connection:

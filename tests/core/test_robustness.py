@@ -1,13 +1,17 @@
-"""Behaviours that a second pair of eyes asked for."""
+"""Odd values, odd hosts, odd moments: nothing breaks, nothing is silent."""
 
+import contextlib
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hiermem_core import (
+    ClosedError,
     ConfigurationError,
     FunctionCounter,
     HierMem,
@@ -207,3 +211,25 @@ def test_the_open_hiermem_of_a_location_is_found_by_any_spelling(tmp_path):
 
     assert all(found)
     assert HierMem.opened(tmp_path / "m") is None
+
+
+def test_close_lets_open_transactions_end_and_leaves_no_file_open(tmp_path):
+    process = psutil.Process()
+    before = len(process.open_files())
+    for round_ in range(5):
+        hiermem = HierMem.open(tmp_path, counter=ApproximateCounter())
+        threads = [hiermem.tenant("alice").thread(f"{round_}-{number}") for number in range(6)]
+
+        def write(thread):
+            with contextlib.suppress(ClosedError):
+                while True:
+                    thread.append([{"role": "user", "content": "x"}])
+
+        workers = [threading.Thread(target=write, args=(thread,)) for thread in threads]
+        for worker in workers:
+            worker.start()
+        hiermem.close(timeout=30)
+        for worker in workers:
+            worker.join()
+
+    assert len(process.open_files()) == before
