@@ -71,9 +71,9 @@ def build(
         download=settings.tiktoken_download,
     )
     database = _prepared(location, settings, clock)
-    notes = NotesStore(database)
-    memory = thread_memory or _built_in_memory(database, notes, counter, settings)
     tell = _teller(observer)
+    notes = NotesStore(database, tell=tell)
+    memory = thread_memory or _built_in_memory(database, notes, counter, settings)
     return Services(
         database=database,
         counter=counter,

@@ -233,3 +233,19 @@ def test_close_lets_open_transactions_end_and_leaves_no_file_open(tmp_path):
             worker.join()
 
     assert len(process.open_files()) == before
+
+
+def test_an_observer_is_told_of_removals_and_resets():
+    told = []
+    with HierMem.open(":memory:", observer=told.append) as hiermem:
+        thread = hiermem.tenant("alice").thread("t1")
+        thread.append([{"role": "user", "content": "a", "id": "1"}])
+        thread.append([], removing=["1"])
+        thread.append([], removing=["1"], expected_seq=7)
+        thread.reset()
+
+    assert [type(event).__name__ for event in told] == [
+        "TurnsAppended",
+        "TurnsArchived",
+        "NotesReset",
+    ]

@@ -38,6 +38,18 @@ class TurnsDeleted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TurnsArchived(Event):
+    """Turns were taken out of the thread and kept."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotesReset(Event):
+    """The notes were cleared, and every turn so far counts as seen."""
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadReplaced(Event):
     """A thread got new turns; the old ones are archived."""
 

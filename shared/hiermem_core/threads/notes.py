@@ -6,23 +6,32 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert, select
 
+from hiermem_core.models.events import NotesReset
 from hiermem_core.models.notes import Fact, Mark, ThreadState
 from hiermem_core.models.plain import dump_json, load_json
 from hiermem_core.storage import tables
 from hiermem_core.threads import reading
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy import Connection
 
+    from hiermem_core.models.events import Event
     from hiermem_core.storage.database import Database
     from hiermem_core.threads.reading import Head
 
 
 class NotesStore:
-    """Read and commit notes."""
+    """Read and commit notes.
 
-    def __init__(self, database: Database) -> None:
+    Args:
+        tell: Takes the events of a change, after its commit.
+    """
+
+    def __init__(self, database: Database, *, tell: Callable[[Event], None]) -> None:
         self._database = database
+        self._tell = tell
 
     def read(self, tenant_id: str, thread_id: str) -> tuple[ThreadState, Mark]:
         """Return the notes of a thread and the mark to commit onto; empty where there are none.
@@ -58,6 +67,7 @@ class NotesStore:
             _, mark = stored_notes(connection, head.number)
             seen = ThreadState(turn_count=head.last_seq)
             _write(connection, head, seen, epoch=mark.epoch + 1)
+        self._tell(NotesReset(tenant_id, thread_id))
 
 
 def stored_notes(connection: Connection, number: int) -> tuple[ThreadState, Mark]:

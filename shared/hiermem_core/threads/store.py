@@ -106,14 +106,15 @@ class ThreadStore:
         with self._database.write() as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             head = head or self._create(connection, tenant_id, thread_id)
-            if removing:
-                head = self._archive_by_id(connection, head, removing)
+            head, removed = self._archive_by_id(connection, head, removing)
             placed = self._place(connection, head, ready)
             fresh = new_among(placed, last_seq=head.last_seq)
-            if (fresh or removing) and expected_seq not in (None, head.last_seq):
+            if (fresh or removed) and expected_seq not in (None, head.last_seq):
                 raise VersionConflictError(expected=expected_seq or 0, actual=head.last_seq)
             if fresh:
                 self._write(connection, head, fresh)
+        if removed:
+            self._tell(events.TurnsArchived(tenant_id, thread_id, removed))
         self._announce(tenant_id, thread_id, fresh, changed)
         return TurnList(placed)
 
@@ -273,12 +274,16 @@ class ThreadStore:
         self._save_head(connection, head)
         return head
 
-    def _archive_by_id(self, connection: Connection, head: Head, ids: Sequence[str]) -> Head:
+    def _archive_by_id(
+        self, connection: Connection, head: Head, ids: Sequence[str]
+    ) -> tuple[Head, int]:
         gone = reading.archived_ids(connection, head.number, ids)
         wanted = [turn_id for turn_id in dict.fromkeys(ids) if turn_id not in gone]
         old = [self._require_turn(connection, head, turn_id) for turn_id in wanted]
+        if not old:
+            return head, 0
         self._archive(connection, head, old)
-        return self._recount(connection, head)
+        return self._recount(connection, head), len(old)
 
     def _archive(self, connection: Connection, head: Head, turns: Sequence[Turn]) -> None:
         seqs = [turn.seq for turn in turns]
