@@ -256,7 +256,7 @@ class HierMemChatMemoryBuffer(BaseMemory):
         """Do `set` without blocking the loop."""
         await self._offload(lambda: self.set(messages))
 
-    async def areset(self, purge: bool = False) -> None:  # noqa: FBT001, FBT002
+    async def areset(self, purge: bool = False) -> None:  # noqa: FBT001, FBT002 - as the sync one
         """Do `reset` without blocking the loop."""
         await self._offload(lambda: self.reset(purge))
 

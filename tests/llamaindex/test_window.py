@@ -27,7 +27,6 @@ from hiermem_core import FunctionCounter, HierMem, Origin, TurnDraft
 from hiermem_core.testing.contracts.probes import database_bytes, reads_of
 from hiermem_core.testing.contracts.transcripts import FRAGMENTS
 from llamaindex_hiermem import HierMemChatMemoryBuffer
-from llamaindex_hiermem.window import first_fitting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -393,17 +392,3 @@ def test_a_set_during_a_get_gives_the_old_thread_or_the_new_one(make_memory):
     memory.put_messages(old)
 
     assert memory.get() in (old, new)
-
-
-@given(places=st.integers(0, 60), first=st.integers(0, 60), guess=st.integers(0, 60))
-def test_the_first_place_that_fits_is_found_from_any_guess(places, first, guess):
-    asked = []
-
-    def fits(place):
-        asked.append(place)
-        return place >= first
-
-    assert first_fitting(places, min(guess, places), fits) == min(first, places)
-    assert len(asked) == len(set(asked))
-    if guess == first < places:
-        assert len(asked) <= 2

@@ -80,8 +80,8 @@ def flush() -> None:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return aligned columns: within the width of a terminal, elsewhere as wide as they are."""
     from rich.console import Console  # noqa: PLC0415 - rich is not needed for --help
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415 - not for --help
+    from rich.text import Text  # noqa: PLC0415 - not for --help
 
     lines = [tuple(head), *([printable(cell, keep="") for cell in row] for row in rows)]
     grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, _GAP, 0, 0))
@@ -107,7 +107,7 @@ def _checked_output() -> Iterator[None]:
 
 
 def _width(lines: Iterable[Sequence[str]]) -> int | None:
-    from rich.cells import cell_len  # noqa: PLC0415
+    from rich.cells import cell_len  # noqa: PLC0415 - not for --help
 
     if sys.stdout is not None and sys.stdout.isatty():
         return None

@@ -19,7 +19,7 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[ImportProgress], None] | 
         yield None
         return
     from rich.console import Console  # noqa: PLC0415 - rich is not needed for --help
-    from rich.progress import Progress  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415 - as above
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("importing", total=None)

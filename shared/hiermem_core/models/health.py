@@ -24,8 +24,8 @@ class Health:
     """What works now.
 
     Attributes:
-        status: `degraded`: the canary passes and a background write failed since the open.
-        last_error: The newest failure that had no caller to raise to, without content.
+        status: `degraded`: the canary passes, and the newest write before it failed.
+        last_error: That failed write, or the canary's, without content.
     """
 
     status: Literal["healthy", "degraded", "unhealthy"]

@@ -196,7 +196,7 @@ def _parse_ranks(data: bytes) -> Iterator[tuple[bytes, int]]:
 
 def _construct(encoding: str, load_ranks: Any) -> dict[str, Any]:
     """Run tiktoken's own constructor of an encoding with another way to load its ranks."""
-    from tiktoken_ext import openai_public  # noqa: PLC0415
+    from tiktoken_ext import openai_public  # noqa: PLC0415 - paid for when counting begins
 
     try:
         constructor = openai_public.ENCODING_CONSTRUCTORS[encoding]
