@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.pool import Pool
     from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter
+    from hiermem_core.service.vectorising import OnEmbedderChange
     from hiermem_core.settings import HierMemSettings, Options
 
 P = ParamSpec("P")
@@ -113,6 +114,8 @@ class AsyncHierMem:
         clock: Clock | None = None,
         observer: Observer | None = None,
         thread_memory: ThreadMemory | None = None,
+        embedder: Any = None,
+        on_embedder_change: OnEmbedderChange = "raise",
         create: bool = True,
         settings: HierMemSettings | None = None,
         **options: Unpack[Options],
@@ -125,6 +128,8 @@ class AsyncHierMem:
             clock=clock,
             observer=observer,
             thread_memory=thread_memory,
+            embedder=embedder,
+            on_embedder_change=on_embedder_change,
             create=create,
             settings=settings,
             **options,

@@ -5,15 +5,22 @@
     ├── MissingExtraError (ImportError)
     ├── InvalidInputError (ValueError)
     │   ├── MissingIdentityError
-    │   └── LimitExceededError
+    │   ├── LimitExceededError
+    │   ├── InvalidNamespaceError
+    │   ├── InvalidFilterError
+    │   └── DimensionMismatchError
     ├── NotFoundError (LookupError)
     │   └── ThreadNotFoundError
     ├── ConflictError
     │   ├── VersionConflictError
+    │   ├── KeyConflictError
     │   └── TurnConflictError
     ├── BudgetExceededError
+    ├── UnsupportedSearchError
+    ├── EmbedderMismatchError
     ├── BackendError
     │   ├── BackendUnavailableError
+    │   ├── IndexUnavailableError
     │   └── MigrationError
     └── ClosedError (RuntimeError)
 
@@ -86,6 +93,32 @@ class LimitExceededError(InvalidInputError):
         self.actual = actual
 
 
+class InvalidNamespaceError(InvalidInputError):
+    """A namespace is no path of named segments."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("namespace", reason)
+
+
+class InvalidFilterError(InvalidInputError):
+    """A filter holds an unknown operator, or one with an operand it cannot take."""
+
+    def __init__(self, field: str, operator: str, reason: str) -> None:
+        super().__init__("filter", f"{field!r} {operator}: {reason}")
+        self.field = field
+        self.operator = operator
+
+
+class DimensionMismatchError(InvalidInputError):
+    """A vector has another length than the embedder's vectors. Nothing was stored."""
+
+    def __init__(self, *, expected: int, actual: int) -> None:
+        reason = f"{actual} numbers where {expected} are expected; use one embedder throughout"
+        super().__init__("embedding", reason)
+        self.expected = expected
+        self.actual = actual
+
+
 class NotFoundError(HierMemError, LookupError):
     """The thing asked for does not exist for this tenant."""
 
@@ -109,6 +142,17 @@ class VersionConflictError(ConflictError):
         self.expected = expected
         self.actual = actual
         super().__init__(f"expected {expected}, found {actual}; read again and retry")
+
+
+class KeyConflictError(ConflictError):
+    """An id and a key name two different entries."""
+
+    def __init__(self, entry_id: str, key: str) -> None:
+        self.entry_id = entry_id
+        self.key = key
+        super().__init__(
+            f"id {entry_id!r} and key {key!r} name two entries; store under one of them"
+        )
 
 
 class TurnConflictError(ConflictError):
@@ -141,6 +185,32 @@ class BudgetExceededError(HierMemError):
         )
 
 
+class UnsupportedSearchError(HierMemError):
+    """The backend has no index for a search mode."""
+
+    def __init__(self, mode: str, backend: str, remedy: str) -> None:
+        self.mode = mode
+        self.backend = backend
+        super().__init__(f"{mode} search needs what backend {backend!r} has not; {remedy}")
+
+
+class EmbedderMismatchError(HierMemError):
+    """The location's vectors were made by another embedder.
+
+    Attributes:
+        stored: What the location was written with, such as `all-MiniLM-L6-v2 (384)`.
+        given: What it was opened with.
+    """
+
+    def __init__(self, *, stored: str, given: str) -> None:
+        self.stored = stored
+        self.given = given
+        super().__init__(
+            f"vectors here are by {stored}, the embedder given is {given}; "
+            'give the first, or open with on_embedder_change="degrade" and reindex'
+        )
+
+
 class BackendError(HierMemError):
     """The storage below HierMem failed. The driver's error is the cause."""
 
@@ -152,6 +222,10 @@ class BackendError(HierMemError):
 
 class BackendUnavailableError(BackendError):
     """The storage cannot be reached or stays locked."""
+
+
+class IndexUnavailableError(BackendError):
+    """The vector index cannot answer. Nothing is lost; it can be rebuilt from the rows."""
 
 
 class MigrationError(BackendError):

@@ -8,7 +8,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 POINTS: frozenset[str] = frozenset(
-    {"rows.before_commit", "rows.after_commit", "migration.before_commit"}
+    {
+        "rows.before_commit",
+        "rows.after_commit",
+        "migration.before_commit",
+        "index.before_apply",
+        "index.after_apply",
+        "index.before_swap",
+        "index.after_swap",
+    }
 )
 """Every point the library passes."""
 

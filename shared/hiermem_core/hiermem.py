@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 from weakref import WeakSet
 
 from hiermem_core.errors import ConfigurationError
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.health import Health
     from hiermem_core.pool import Pool
     from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter
+    from hiermem_core.service.vectorising import OnEmbedderChange
     from hiermem_core.settings import HierMemSettings, Options
 
 _opened: WeakSet[Services] = WeakSet()
@@ -45,6 +46,8 @@ class HierMem:
         clock: Clock | None = None,
         observer: Observer | None = None,
         thread_memory: ThreadMemory | None = None,
+        embedder: Any = None,
+        on_embedder_change: OnEmbedderChange = "raise",
         create: bool = True,
         settings: HierMemSettings | None = None,
         **options: Unpack[Options],
@@ -56,12 +59,17 @@ class HierMem:
             counter: Counts tokens; default: tiktoken where its ranks are at hand, else estimates.
             observer: Told of every committed change.
             thread_memory: Replaces the built-in strategy.
+            embedder: An `Embedder`, or one of LangChain, LlamaIndex or Chroma, or a function from
+                texts to vectors; default: the local one, where the extra `embed` is installed.
+            on_embedder_change: `"degrade"` opens a location with another embedder than its
+                vectors are by: it is searched by keywords until `reindex`.
             settings: Read from the environment when `None`; `options` win over it.
 
         Raises:
             ConfigurationError: The location or an option cannot be used.
             MissingExtraError: The backend needs an extra that is not installed.
             MigrationError: The location was written by a newer version.
+            EmbedderMismatchError: The location's vectors are by another embedder.
         """
         settings = _settings(settings, options)
         place = resolve(_named(location, settings))
@@ -74,6 +82,8 @@ class HierMem:
             clock=clock,
             observer=observer,
             thread_memory=thread_memory,
+            embedder=embedder,
+            on_embedder_change=on_embedder_change,
         )
         return cls(services)
 
@@ -128,8 +138,7 @@ class HierMem:
         Args:
             timeout: Seconds to wait for what is running; `None`: until it ends.
         """
-        self._services.pool.close(wait=timeout is None)
-        self._services.database.close(timeout)
+        self._services.close(timeout)
 
     def __enter__(self) -> Self:
         """Return itself; the block's end closes it."""

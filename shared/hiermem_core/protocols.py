@@ -5,8 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from datetime import datetime
 
+    from hiermem_core.backends.records import (
+        Attempt,
+        EntryCounts,
+        EntryWrite,
+        Kept,
+        Scored,
+        Settled,
+        Vector,
+        VectorCounts,
+        Waiting,
+    )
+    from hiermem_core.backends.restrictions import Restrictions, Scope
+    from hiermem_core.models.entries import MemoryEntry
     from hiermem_core.models.events import Event
     from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad
     from hiermem_core.models.turns import TurnDraft
@@ -42,6 +57,27 @@ class TokenCounter(Protocol):
         """Return the tokens of a turn with framing, name, parts and tool calls."""
 
 
+@runtime_checkable
+class Embedder(Protocol):
+    """Turn texts into vectors.
+
+    Equal texts give equal vectors, up to rounding. `model_id` stands for one model for good: the
+    vectors stored under it are compared with new ones. An embedder whose questions are embedded
+    another way than its texts has a method `embed_query(text)` besides.
+    """
+
+    @property
+    def model_id(self) -> str:
+        """Name the model."""
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
+
+    def embed(self, texts: Sequence[str]) -> Iterable[Iterable[float]]:
+        """Return one vector a text, in order; a numpy array of that shape will do."""
+
+
 class Observer(Protocol):
     """Get told of every committed change. What it raises is logged and affects nothing."""
 
@@ -69,3 +105,105 @@ class ThreadMemory(Protocol):
         profile: Profile,
     ) -> ThreadLoad:
         """Return window and notes within `budget_tokens`."""
+
+
+class EntryReader(Protocol):
+    """The living entries of one tenant at one moment.
+
+    An entry that expired is absent here, so that nothing above has to ask.
+    """
+
+    def by_id(self, ids: Collection[str]) -> Mapping[str, Kept]:
+        """Return those that exist."""
+
+    def by_key(self, keys: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], Kept]:
+        """Return those that exist, by namespace and key."""
+
+    def by_digest(self, digests: Collection[str]) -> Mapping[str, Kept]:
+        """Return for each digest the first entry that bears it."""
+
+    def by_number(self, numbers: Collection[int]) -> Mapping[int, Kept]:
+        """Return those that exist, by row number."""
+
+    def listed(
+        self, restrictions: Restrictions, *, limit: int, offset: int = 0
+    ) -> Sequence[MemoryEntry]:
+        """Return the entries within, newest change first, then by id."""
+
+    def namespaces(self, under: str | None, *, limit: int, offset: int = 0) -> Sequence[str]:
+        """Return, sorted, the namespaces at or below `under` that hold an entry."""
+
+    def vector_of(self, number: int) -> Sequence[float] | None:
+        """Return the vector of a row, as given."""
+
+
+class EntryWriter(EntryReader, Protocol):
+    """A write transaction on the entries of one tenant; it sees what it wrote."""
+
+    def put(self, writes: Sequence[EntryWrite]) -> None:
+        """Write entries; an expired one that bears the same id or key makes room."""
+
+    def remove(self, numbers: Collection[int]) -> None:
+        """Remove rows with everything that hangs on them."""
+
+    def remove_expired(self, *, limit: int) -> tuple[int, int]:
+        """Remove up to `limit` expired entries; return how many, and how many are left."""
+
+
+class Backend(Protocol):
+    """Keep entries, and find them again.
+
+    Rules live above: a backend gets values that are checked, and decides nothing about them. All
+    methods are safe to call from several threads. Embedders are never called here.
+
+    Attributes:
+        name: As in the setting `backend`.
+        modes: The search modes it has an index for, beside those that need none.
+    """
+
+    name: str
+    modes: frozenset[str]
+
+    def read(self, tenant: str, now: datetime) -> AbstractContextManager[EntryReader]:
+        """Read on one snapshot."""
+
+    def write(self, tenant: str, now: datetime) -> AbstractContextManager[EntryWriter]:
+        """Write in one transaction: one writer at a time, undone when the block raises."""
+
+    def keyword(self, scope: Scope, question: str, *, limit: int) -> Scored:
+        """Return the rows with words of the question, by BM25, above 0 and best first."""
+
+    def nearest(self, scope: Scope, vector: Vector, *, limit: int) -> Scored:
+        """Return the rows with the nearest vectors, by cosine, best first.
+
+        Finds every committed vector; never a row that is gone or whose content has changed since.
+        """
+
+    def cosines(self, scope: Scope, vector: Vector, rows: Iterable[int]) -> Mapping[int, float]:
+        """Return the cosine of each of these rows that has a vector."""
+
+    def waiting(self, tenant: str, *, limit: int, due_ms: int | None = None) -> Waiting:
+        """Return up to `limit` rows that wait for their vector, and what is embedded of them.
+
+        With `due_ms`, rows stay alone whose pause after a failure ends later.
+        """
+
+    def settle(
+        self, tenant: str, waiting: Waiting, tried: Mapping[int, Attempt], *, now_ms: int
+    ) -> Settled:
+        """Store the vectors of rows whose text is still the same, and note the failures.
+
+        A row that failed five times waits no more; a failure of an outage does not count.
+        """
+
+    def entry_counts(self, tenant: str, now: datetime) -> EntryCounts:
+        """Return what the tenant keeps."""
+
+    def vector_counts(self, tenant: str) -> VectorCounts:
+        """Return how the tenant's rows stand with their vectors."""
+
+    def engines(self, tenant: str) -> Mapping[str, str]:
+        """Say for each search mode what answers it now, in words."""
+
+    def generation(self, tenant: str) -> int:
+        """Return a figure that grows with every committed change of the tenant's entries."""

@@ -10,6 +10,7 @@ from pydantic import AliasChoices, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from hiermem_core.errors import ConfigurationError
+from hiermem_core.models.entries import Dedup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,14 @@ class Options(TypedDict, total=False):
     """What `HierMem.open` takes beside collaborators; each is a `HIERMEM_*` setting too."""
 
     backend: BackendName
+    cache_size: int
+    indexing: bool
+    dedup: Dedup
+    index_threshold: int | None
+    exact_limit: int
+    indexed_metadata: tuple[str, ...]
+    index_turns: bool
+    part_gap_hours: float
     durability: DurabilityName
     busy_seconds: float
     window_exchanges: int | None
@@ -39,7 +48,16 @@ class HierMemSettings(BaseSettings):
     Attributes:
         location: Folder, `.db` file, or `:memory:`.
         tenant: Used by the command line; the library has no default tenant.
-        backend: Where entries live; `"chroma"` needs the extra of that name.
+        backend: Where entries live and how they are searched; `"chroma"` needs that extra.
+        cache_size: Entries read a moment ago that are kept in memory.
+        indexing: Make vectors; without, a later `reindex` makes them.
+        dedup: `"content"` counts a repeated entry; `"off"` stores it again.
+        index_threshold: A tenant with more vectors is kept in the vector index; default: 16,000,
+            and 0 for `backend="chroma"`.
+        exact_limit: So many rows are compared exactly rather than by the index.
+        indexed_metadata: Metadata fields that filters find by an index of their own.
+        index_turns: Recall finds turns of threads too.
+        part_gap_hours: A longer pause begins a new part of a thread.
         durability: `"process"` survives a kill, `"power"` a power cut too.
         busy_seconds: How long a write waits for other writers.
         window_exchanges: Exchanges beside the current one at most; `None`: the budget decides.
@@ -56,6 +74,14 @@ class HierMemSettings(BaseSettings):
     location: str | None = None
     tenant: str | None = None
     backend: BackendName = "hybrid"
+    cache_size: int = Field(default=100, ge=0)
+    indexing: bool = True
+    dedup: Dedup = "content"
+    index_threshold: int | None = Field(default=None, ge=0)
+    exact_limit: int = Field(default=16_000, ge=0, le=50_000)
+    indexed_metadata: tuple[str, ...] = ()
+    index_turns: bool = True
+    part_gap_hours: float = Field(default=4.0, gt=0)
     durability: DurabilityName = "process"
     busy_seconds: float = Field(default=30.0, ge=0)
     window_exchanges: int | None = Field(default=None, ge=0)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hiermem_core.models.health import TenantStats
 from hiermem_core.models.ids import check_name
+from hiermem_core.service.memory_service import MemoryService
 from hiermem_core.storage.migrations import SCHEMA_VERSION
 from hiermem_core.thread import Thread, check_page
 from hiermem_core.threads import reading
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hiermem_core.models.entries import EntryDraft, MemoryEntry
     from hiermem_core.models.threads import ThreadInfo
     from hiermem_core.pool import Pool
     from hiermem_core.protocols import TokenCounter
@@ -23,6 +27,7 @@ class Tenant:
     def __init__(self, services: Services, name: str) -> None:
         self.name = name
         self._services = services
+        self._memory = MemoryService(services.memories, tenant_id=name)
 
     @property
     def location(self) -> str:
@@ -38,6 +43,17 @@ class Tenant:
     def pool(self) -> Pool:
         """The private threads that async callers run sync methods on."""
         return self._services.pool
+
+    @property
+    def memory(self) -> MemoryService:
+        """The long-term entries."""
+        return self._memory
+
+    def remember(
+        self, entry: EntryDraft | MemoryEntry | str | Mapping[str, Any], /, **fields: Any
+    ) -> str:
+        """Store an entry and return its id; see `MemoryService.store`."""
+        return self._memory.store(entry, **fields)
 
     def thread(self, thread_id: str) -> Thread:
         """Return the handle of a thread; the first append creates it."""

@@ -25,7 +25,7 @@ from hiermem_core import (
     VersionConflictError,
 )
 from hiermem_core.testing.contracts.probes import reads_of
-from hiermem_core.threads.rows import from_milliseconds, to_milliseconds
+from hiermem_core.models.moments import from_milliseconds, to_milliseconds
 from hiermem_core.tokens.counters import ApproximateCounter
 
 IMAGE = {"type": "media", "kind": "image", "uri": "https://example.com/a.png"}

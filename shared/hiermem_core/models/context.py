@@ -24,6 +24,11 @@ WarningCode = Literal[
     "blank_turns_dropped",
     "turn_unreadable",
     "counter_failed",
+    "recall_trimmed",
+    "recall_failed",
+    "semantic_unavailable",
+    "index_rebuilding",
+    "unknown_namespace",
 ]
 
 
@@ -46,8 +51,10 @@ class ContextWarning:
 
     def __str__(self) -> str:
         """Say it in one line."""
-        facts = "".join(f", {name} {value}" for name, value in self.detail.items())
-        return f"{self.code}: {self.count} turns, {self.tokens} tokens{facts}"
+        figures = {"turns": self.count, "tokens": self.tokens}
+        facts = [f"{figure} {name}" for name, figure in figures.items() if figure]
+        facts += [f"{name} {value}" for name, value in self.detail.items()]
+        return f"{self.code}: {', '.join(facts)}" if facts else self.code
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,102 @@
-"""Events: what an observer is told, after commit, without content."""
+"""Events: what an observer is told, after commit, once per change, without content."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something happened in a thread of a tenant."""
+    """Something happened to a tenant."""
 
     tenant_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadEvent(Event):
+    """Something happened in a thread."""
+
     thread_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class TurnsAppended(Event):
+class EntryStored(Event):
+    """An entry was stored: a new one, one in its place, or the same once more."""
+
+    entry_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntryUpdated(Event):
+    """Fields of an entry were changed."""
+
+    entry_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntryDeleted(Event):
+    """An entry was deleted."""
+
+    entry_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesPurged(Event):
+    """Expired entries were removed."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceCleared(Event):
+    """Every entry of a namespace was removed."""
+
+    namespace: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten(Event):
+    """Things were forgotten; figures per store."""
+
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchServed(Event):
+    """A search or recall was answered; `mode` is the one that answered."""
+
+    mode: str
+    hits: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPending(Event):
+    """Rows were stored without their vector, which is made later."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCaughtUp(Event):
+    """No row of the tenant waits for the vector index any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFailed(Event):
+    """Rows failed for the fifth time and wait for a repair."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsAppended(ThreadEvent):
     """New turns were stored."""
 
     count: int
@@ -23,7 +105,7 @@ class TurnsAppended(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEdited(Event):
+class TurnEdited(ThreadEvent):
     """A turn's content was replaced."""
 
     seq: int
@@ -31,26 +113,26 @@ class TurnEdited(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class TurnsDeleted(Event):
+class TurnsDeleted(ThreadEvent):
     """Turns were deleted or pruned."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
-class TurnsArchived(Event):
+class TurnsArchived(ThreadEvent):
     """Turns were taken out of the thread and kept."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
-class NotesReset(Event):
+class NotesReset(ThreadEvent):
     """The notes were cleared, and every turn so far counts as seen."""
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadReplaced(Event):
+class ThreadReplaced(ThreadEvent):
     """A thread got new turns; the old ones are archived."""
 
     archived: int
@@ -58,26 +140,27 @@ class ThreadReplaced(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadDeleted(Event):
+class ThreadDeleted(ThreadEvent):
     """A thread and all its turns were deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextSanitised(Event):
-    """Lone surrogates or NULs in stored text became U+FFFD."""
+    """Lone surrogates or NULs in stored text became U+FFFD; `thread_id` where it is a turn's."""
 
     replaced: int
+    thread_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ValuesReplaced(Event):
+class ValuesReplaced(ThreadEvent):
     """Values that no dump can carry became markers with their type's name."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TurnsTrimmed(Event):
+class TurnsTrimmed(ThreadEvent):
     """A context left turns out to fit its budget."""
 
     turns: int

@@ -28,9 +28,10 @@ from hiermem_core.forks import around_fork
 from hiermem_core.models.health import ComponentHealth, Health
 from hiermem_core.storage import tables
 from hiermem_core.storage.forking import gate
+from hiermem_core.storage.watching import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
@@ -43,6 +44,7 @@ _SYNCHRONOUS: dict[Durability, str] = {"process": "NORMAL", "power": "FULL"}
 _POOL_SIZE = 8
 _FIRST_PAUSE = 0.002
 _LONGEST_PAUSE = 0.1
+_VARIABLES = 500
 
 _open_databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -68,6 +70,7 @@ class Database:
         self._running = 0
         self._last_error: str | None = None
         self._engine = _engine(location, _SYNCHRONOUS[durability], busy_seconds)
+        self._watch = None if location.database is None else Watch(location.database)
         _open_databases.add(self)
 
     @contextmanager
@@ -88,6 +91,24 @@ class Database:
             raise
         self._last_error = None
         reach("rows.after_commit")
+
+    def fact(
+        self, statement: str, parameters: Sequence[str] = (), *, inside: Connection | None = None
+    ) -> Any:
+        """Return the first value of a statement, kept while nothing is committed, by whomever.
+
+        Args:
+            statement: Plain SQL that every dialect takes, with `?` for each parameter.
+            inside: The open transaction of the caller, where there is one.
+        """
+        if self._watch is not None:
+            with _mapped("reading"):
+                self.check_open()
+                return self._watch.value(statement, parameters)
+        if inside is not None:
+            return inside.exec_driver_sql(statement, tuple(parameters)).scalar()
+        with self.read() as connection:
+            return connection.exec_driver_sql(statement, tuple(parameters)).scalar()
 
     def health(self) -> Health:
         """Write, read and delete a canary, and report; `degraded` after a failed write."""
@@ -131,6 +152,8 @@ class Database:
             self._idle.wait_for(lambda: not self._running, timeout)
         _open_databases.discard(self)
         self._engine.dispose()
+        if self._watch is not None:
+            self._watch.close()
 
     def forget_connections(self) -> None:
         """Leave the parent's connections alone after a fork."""
@@ -192,6 +215,12 @@ class Database:
                 return
 
 
+def slices(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Yield `items` in pieces that fit the variables of one statement."""
+    for start in range(0, len(items), _VARIABLES):
+        yield items[start : start + _VARIABLES]
+
+
 def _engine(location: Location, synchronous: str, busy_seconds: float) -> Engine:
     if location.database is not None:
         _make_folder(location.database.parent)
@@ -244,6 +273,8 @@ def _mapped(operation: str) -> Iterator[None]:
         raise BackendError(operation, _reason(error.orig)) from error.orig
     except SQLAlchemyError as error:
         raise BackendError(operation, type(error).__name__) from error
+    except sqlite3.Error as error:
+        raise BackendError(operation, _reason(error)) from error
     except OverflowError as error:
         raise InvalidInputError("figure", "does not fit 64 bits; give a smaller one") from error
 

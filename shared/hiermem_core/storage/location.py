@@ -13,6 +13,7 @@ from hiermem_core.errors import ConfigurationError
 
 MEMORY = ":memory:"
 DATABASE_NAME = "memory.db"
+INDEX_NAME = "chroma"
 _FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 
 
@@ -35,6 +36,15 @@ class Location:
     def is_memory(self) -> bool:
         """Tell whether the location ends with this process."""
         return self.database is None
+
+    @property
+    def index_folder(self) -> Path | None:
+        """Where the vector index lives, beside the database; `None` where there is none."""
+        if self.database is None:
+            return None
+        if self.database.name == DATABASE_NAME:
+            return self.database.parent / INDEX_NAME
+        return self.database.with_name(f"{self.database.name}.{INDEX_NAME}")
 
     @property
     def exists(self) -> bool:

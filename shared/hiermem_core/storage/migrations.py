@@ -20,12 +20,21 @@ if TYPE_CHECKING:
 
     from hiermem_core.storage.database import Database
 
-SCHEMA_VERSION = 1
-
-STEPS: Mapping[int, Callable[[Connection], None]] = {}
-"""`STEPS[n]` brings schema n to n + 1, inside the transaction of the migration."""
+SCHEMA_VERSION = 2
 
 _VERSION_KEY = "schema_version"
+
+UNLISTED = "turns_unlisted"
+"""Stands in the metadata while turns of an older schema are not searchable yet."""
+
+
+def _add_entries(connection: Connection) -> None:
+    tables.schema.create_all(connection)
+    connection.execute(insert(tables.metadata).values(key=UNLISTED, value="1", updated_at=0))
+
+
+STEPS: Mapping[int, Callable[[Connection], None]] = {1: _add_entries}
+"""`STEPS[n]` brings schema n to n + 1, inside the transaction of the migration."""
 
 
 def prepare(database: Database, *, now_ms: int) -> None:

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    CheckConstraint,
     Column,
+    Double,
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
     Table,
     Text,
     UniqueConstraint,
+    event,
     false,
 )
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 schema = MetaData()
+
+TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+"""FTS5's tokenizer. The marks are part of words, as the vowel signs of Indic scripts are."""
 
 metadata = Table(
     "metadata",
@@ -110,3 +122,183 @@ notes = Table(
     Column("epoch", Integer, nullable=False),
 )
 """What is remembered about a thread; `turn_count` and `epoch` are the mark it was made from."""
+
+tenants = Table(
+    "tenants",
+    schema,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("tenant", Text, nullable=False, unique=True),
+    Column("generation", BigInteger, nullable=False),
+    Column("is_indexed", Boolean, nullable=False, server_default=false()),
+    sqlite_autoincrement=True,
+)
+"""What is known of a tenant: `generation` grows with every committed change of its entries;
+`is_indexed` tells that its vectors are kept in a collection of the vector index."""
+
+searchable = Table(
+    "searchable",
+    schema,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("tenant", Text, nullable=False),
+    Column("thread", ForeignKey("threads.number", ondelete="CASCADE")),
+    Column("seq", Integer),
+    Column("position", Integer),
+    Column("part", Integer),
+    Column("author", Text),
+    Column("words", Integer),
+    Column("is_question", Boolean),
+    Column("caption", Text),
+    Column("created_at", BigInteger),
+    UniqueConstraint("thread", "seq"),
+    sqlite_autoincrement=True,
+)
+"""What recall searches, under one numbering: an entry (`thread` is null; the entry has the same
+number) or a turn. `position` counts a thread's rows; `part` is a stretch without a long pause."""
+
+Index("searchable_by_tenant", searchable.c.tenant, searchable.c.number)
+
+participants = Table(
+    "participants",
+    schema,
+    Column("tenant", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("thread", ForeignKey("threads.number", ondelete="CASCADE"), nullable=False),
+    PrimaryKeyConstraint("tenant", "author", "thread"),
+    sqlite_with_rowid=False,
+)
+"""By whom the turns of a thread are said, where turns have names."""
+
+Index("participants_by_thread", participants.c.thread)
+
+memory_entries = Table(
+    "memory_entries",
+    schema,
+    Column(
+        "number",
+        ForeignKey("searchable.number", ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("tenant", Text, nullable=False),
+    Column("id", Text, nullable=False),
+    Column("namespace", Text, nullable=False),
+    Column("key", Text),
+    Column("value", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("tags", Text, nullable=False),
+    Column("metadata", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("ttl", Double),
+    Column("expires_at", BigInteger),
+    Column("version", Integer, nullable=False),
+    Column("times_stored", Integer, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("trust", Double, nullable=False),
+    Column("derived_from", Text, nullable=False),
+    Column("user_id", Text),
+    Column("digest", Text),
+    CheckConstraint("type IN ('episodic', 'semantic', 'procedural', 'working')", name="known_type"),
+    UniqueConstraint("tenant", "id"),
+)
+"""One row an entry. Rows are deleted, never flagged, so that a key is free again. `digest` is what
+two entries share that say the same; null where an entry is never merged."""
+
+_E = memory_entries.c
+Index(
+    "memory_entries_by_key",
+    _E.tenant,
+    _E.namespace,
+    _E.key,
+    unique=True,
+    sqlite_where=_E.key.is_not(None),
+    postgresql_where=_E.key.is_not(None),
+)
+Index("memory_entries_by_namespace", _E.tenant, _E.namespace, _E.updated_at, _E.expires_at)
+Index("memory_entries_by_update", _E.tenant, _E.updated_at)
+Index("memory_entries_by_creation", _E.tenant, _E.created_at)
+Index("memory_entries_by_type", _E.tenant, _E.type)
+Index(
+    "memory_entries_by_digest",
+    _E.tenant,
+    _E.digest,
+    sqlite_where=_E.digest.is_not(None),
+    postgresql_where=_E.digest.is_not(None),
+)
+Index(
+    "memory_entries_by_user",
+    _E.tenant,
+    _E.user_id,
+    sqlite_where=_E.user_id.is_not(None),
+    postgresql_where=_E.user_id.is_not(None),
+)
+Index(
+    "memory_entries_by_expiry",
+    _E.tenant,
+    _E.expires_at,
+    sqlite_where=_E.expires_at.is_not(None),
+    postgresql_where=_E.expires_at.is_not(None),
+)
+
+entry_tags = Table(
+    "entry_tags",
+    schema,
+    Column("tenant", Text, nullable=False),
+    Column("tag", Text, nullable=False),
+    Column("entry", Integer, nullable=False),
+    PrimaryKeyConstraint("tenant", "tag", "entry"),
+    sqlite_with_rowid=False,
+)
+"""Which entries bear a tag; the entry's own `tags` keep their order."""
+
+vectors = Table(
+    "vectors",
+    schema,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("tenant", Text, nullable=False),
+    Column("row", ForeignKey("searchable.number", ondelete="CASCADE"), nullable=False),
+    Column("embedder", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    Column("embedding", LargeBinary, nullable=False),
+    Column("norm", Double, nullable=False),
+    Column("is_whole", Boolean, nullable=False),
+    UniqueConstraint("row", "embedder"),
+    sqlite_autoincrement=True,
+)
+"""One row a vector: float32, little endian, as given. A vector's number is never used again, so
+that a number in the vector index stands for one vector for good. `is_whole` is false where only a
+prefix of the text was embedded."""
+
+Index("vectors_by_tenant", vectors.c.tenant, vectors.c.embedder, vectors.c.number)
+
+outbox = Table(
+    "outbox",
+    schema,
+    Column("change", Text, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("tenant", Text, nullable=False),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("due_at", BigInteger, nullable=False, server_default="0"),
+    Column("error", Text),
+    PrimaryKeyConstraint("change", "number"),
+    sqlite_with_rowid=False,
+)
+"""What is still to be done outside a transaction, one row each: `embed` a searchable row, `add` a
+vector to the vector index, `remove` one from it. After five failed attempts a row stays, failed."""
+
+Index("outbox_by_tenant", outbox.c.tenant, outbox.c.change, outbox.c.attempts, outbox.c.due_at)
+
+
+@event.listens_for(schema, "after_create")
+def _create_keywords(_: object, connection: Connection, **__: object) -> None:
+    """Create the keyword index: a row a searchable row, under its number.
+
+    `scope` holds tokens of what the row belongs to and has no weight in its rank; `body` its words.
+    """
+    tokenizer = TOKENIZER.replace('"', '""')
+    connection.exec_driver_sql(
+        f'CREATE VIRTUAL TABLE IF NOT EXISTS keywords USING fts5(scope, body, tokenize="{tokenizer}")'
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO keywords(keywords, rank) VALUES ('rank', 'bm25(0.0, 1.0)')"
+    )

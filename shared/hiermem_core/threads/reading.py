@@ -12,7 +12,9 @@ from hiermem_core.models.plain import load_json
 from hiermem_core.models.text import is_clean
 from hiermem_core.models.threads import ThreadInfo, TurnList
 from hiermem_core.storage import tables
-from hiermem_core.threads.rows import from_milliseconds, turn_of
+from hiermem_core.storage.database import slices
+from hiermem_core.models.moments import from_milliseconds
+from hiermem_core.threads.rows import turn_of
 from hiermem_core.threads.tally import Tally
 
 if TYPE_CHECKING:
@@ -22,15 +24,13 @@ if TYPE_CHECKING:
 
     from hiermem_core.models.turns import Turn
 
-_VARIABLES = 500
-"""Bound parameters of one statement; SQLite's oldest limit is 999."""
-
 
 @dataclass(frozen=True, slots=True)
 class Head:
     """A thread's row."""
 
     number: int
+    tenant: str
     thread_id: str
     last_seq: int
     tally: Tally
@@ -52,9 +52,9 @@ class Head:
 _T = tables.turns.c
 _H = tables.threads.c
 
-_HEAD = select(_H.number, _H.thread_id, _H.last_seq, _H.tally, _H.created_at, _H.updated_at).where(
-    _H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id")
-)
+_HEAD = select(
+    _H.number, _H.tenant, _H.thread_id, _H.last_seq, _H.tally, _H.created_at, _H.updated_at
+).where(_H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id"))
 
 _ACTIVE = select(tables.turns).where(_T.thread == bindparam("number"), ~_T.archived)
 
@@ -191,16 +191,11 @@ def _storable(ids: Sequence[str]) -> list[str]:
     return [turn_id for turn_id in ids if isinstance(turn_id, str) and is_clean(turn_id)]
 
 
-def slices(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Yield `items` in pieces that fit one statement."""
-    for start in range(0, len(items), _VARIABLES):
-        yield items[start : start + _VARIABLES]
-
-
 def _turns(connection: Connection, query: Select[Any]) -> list[Turn]:
     return [turn_of(row) for row in connection.execute(query)]
 
 
 def _head(row: Any) -> Head:
-    tally = Tally.from_json(load_json(row.tally))
-    return Head(row.number, row.thread_id, row.last_seq, tally, row.created_at, row.updated_at)
+    number, tenant, thread_id, last_seq, tally, created_at, updated_at = row
+    known = Tally.from_json(load_json(tally))
+    return Head(number, tenant, thread_id, last_seq, known, created_at, updated_at)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from hiermem_core.models.moments import from_milliseconds, to_milliseconds
 from hiermem_core.models.plain import dump_json, load_json
 from hiermem_core.models.turns import (
     ROLES,
@@ -22,20 +22,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Row
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
-
 UNREADABLE = "[unreadable turn]"
-
-
-def to_milliseconds(moment: datetime) -> int:
-    """Return an aware datetime as UTC milliseconds."""
-    return (moment - _EPOCH) // _MILLISECOND
-
-
-def from_milliseconds(value: int) -> datetime:
-    """Return UTC milliseconds as an aware datetime."""
-    return _EPOCH + value * _MILLISECOND
 
 
 def row_of(turn: Turn, *, thread: int) -> dict[str, Any]:

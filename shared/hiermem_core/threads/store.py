@@ -22,6 +22,7 @@ from hiermem_core.models.plain import dump_json
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.threads import TurnList
 from hiermem_core.storage import tables
+from hiermem_core.storage.database import slices
 from hiermem_core.threads import reading
 from hiermem_core.threads.counting import stored_counts
 from hiermem_core.threads.drafts import TurnLike, cleaned, cleaned_drafts
@@ -32,7 +33,8 @@ from hiermem_core.threads.placing import (
     placed_after,
     shared_prefix,
 )
-from hiermem_core.threads.rows import row_of, to_milliseconds
+from hiermem_core.models.moments import to_milliseconds
+from hiermem_core.threads.rows import row_of
 from hiermem_core.threads.tally import Tally
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection
 
+    from hiermem_core.backends.turn_rows import TurnRows
     from hiermem_core.models.turns import Turn, TurnDraft
     from hiermem_core.protocols import Clock, TokenCounter
     from hiermem_core.storage.database import Database
@@ -64,7 +67,9 @@ class ThreadStore:
 
     Args:
         counter: Its counts are stored with the turns; a turn it fails on is stored without.
+        rows: Makes turns searchable, in the transaction that stores them.
         tell: Takes the events of a change, after its commit.
+        after_write: Told of the tenant after a commit.
     """
 
     def __init__(
@@ -73,12 +78,16 @@ class ThreadStore:
         *,
         clock: Clock,
         counter: TokenCounter,
+        rows: TurnRows,
         tell: Callable[[events.Event], None],
+        after_write: Callable[[str], None],
     ) -> None:
         self._database = database
         self._clock = clock
         self._counter = counter
+        self._rows = rows
         self._tell = tell
+        self._after_write = after_write
 
     def append(
         self,
@@ -199,6 +208,7 @@ class ThreadStore:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None:
                 return False
+            self._rows.remove(connection, tenant_id, head.number)
             connection.execute(delete(tables.threads).where(tables.threads.c.number == head.number))
         self._tell(events.ThreadDeleted(tenant_id, thread_id))
         return True
@@ -241,6 +251,7 @@ class ThreadStore:
             rows = [row_of(turn, thread=head.number) for turn in fresh]
             connection.execute(insert(tables.turns), rows)
             self._index_calls(connection, head, fresh)
+            self._rows.add(connection, head.tenant, head.number, fresh)
         last_seq = fresh[-1].seq if fresh else head.last_seq
         self._save_head(connection, replace(head, last_seq=last_seq, tally=head.tally.add(fresh)))
 
@@ -287,23 +298,25 @@ class ThreadStore:
 
     def _archive(self, connection: Connection, head: Head, turns: Sequence[Turn]) -> None:
         seqs = [turn.seq for turn in turns]
-        for some in reading.slices(seqs):
+        for some in slices(seqs):
             connection.execute(
                 update(tables.turns).where(_active_of(head), _T.seq.in_(some)).values(archived=True)
             )
         self._unlink_calls(connection, head, seqs)
+        self._rows.remove(connection, head.tenant, head.number, seqs)
 
     def _remove(self, connection: Connection, head: Head, turns: Sequence[Turn]) -> None:
         seqs = [turn.seq for turn in turns]
-        for some in reading.slices(seqs):
+        for some in slices(seqs):
             connection.execute(delete(tables.turns).where(_active_of(head), _T.seq.in_(some)))
         if seqs:
             self._unlink_calls(connection, head, seqs)
+            self._rows.remove(connection, head.tenant, head.number, seqs)
             self._recount(connection, head)
 
     def _unlink_calls(self, connection: Connection, head: Head, seqs: Sequence[int]) -> None:
         calls = tables.calls.c
-        for some in reading.slices(seqs):
+        for some in slices(seqs):
             connection.execute(
                 delete(tables.calls).where(calls.thread == head.number, calls.seq.in_(some))
             )
@@ -318,6 +331,7 @@ class ThreadStore:
         connection.execute(
             update(tables.turns).where(_active_of(head), _T.seq == turn.seq).values(row)
         )
+        self._rows.renew(connection, head.tenant, head.number, turn)
 
     def _require_turn(self, connection: Connection, head: Head, turn_id: str) -> Turn:
         found = reading.turns_by_id(connection, head.number, [turn_id])
@@ -328,11 +342,12 @@ class ThreadStore:
     def _announce(
         self, tenant_id: str, thread_id: str, fresh: Sequence[Turn], changed: Changed
     ) -> None:
+        self._after_write(tenant_id)
         if fresh:
             first, last = fresh[0].seq, fresh[-1].seq
             self._tell(events.TurnsAppended(tenant_id, thread_id, len(fresh), first, last))
         if changed.characters:
-            self._tell(events.TextSanitised(tenant_id, thread_id, changed.characters))
+            self._tell(events.TextSanitised(tenant_id, changed.characters, thread_id))
         if changed.paths:
             self._tell(events.ValuesReplaced(tenant_id, thread_id, changed.paths))
 

@@ -1,0 +1,1 @@
+"""Where entries live and how they are found: rows, keyword and vector indexes, ranking."""

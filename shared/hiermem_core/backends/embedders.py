@@ -1,0 +1,97 @@
+"""Whose vectors a location holds: the recorded embedder, and whether the given one is that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, insert, select
+
+from hiermem_core.embedding.identity import EmbedderIdentity, agrees
+from hiermem_core.errors import EmbedderMismatchError
+from hiermem_core.storage.tables import metadata
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from hiermem_core.storage.database import Database
+
+NAME_KEY = "embedder_name"
+"""The name under which the vectors that count are stored; changes when a reindex is complete."""
+
+IDENTITY_KEY = "embedder:"
+"""With a name after it: the identity recorded under that name."""
+
+GIVEN = "given"
+"""Stands for a model id where vectors are given and there is no embedder."""
+
+_NAME = f"SELECT value FROM metadata WHERE key = '{NAME_KEY}'"  # noqa: S608 - a constant
+
+
+class RecordedEmbedder:
+    """The embedder whose vectors count, as the database says at every moment."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def name(self, connection: Connection | None = None) -> str:
+        """Return its name, such as `all-MiniLM-L6-v2 (384)`; `""` while there is no vector."""
+        return self._database.fact(_NAME, inside=connection) or ""
+
+    def identity(self, name: str) -> EmbedderIdentity | None:
+        """Return what is recorded under a name."""
+        key = IDENTITY_KEY + name
+        with self._database.read() as connection:
+            query = select(metadata.c.value).where(metadata.c.key == key)
+            stored = connection.execute(query).scalar()
+        return None if stored is None else EmbedderIdentity.from_json(stored)
+
+    def record(self, identity: EmbedderIdentity, *, now_ms: int) -> None:
+        """Record the embedder of the first vectors, unless another process was faster.
+
+        Raises:
+            EmbedderMismatchError: It was, with another embedder.
+        """
+        with self._database.write() as connection:
+            query = select(metadata.c.value).where(metadata.c.key == NAME_KEY)
+            stored = connection.execute(query).scalar()
+            if stored is None:
+                write_identity(connection, identity, now_ms=now_ms)
+                write_name(connection, str(identity), now_ms=now_ms)
+        if stored is not None:
+            self.check(identity)
+
+    def check(self, identity: EmbedderIdentity) -> None:
+        """Raise `EmbedderMismatchError` unless the recorded vectors are by this embedder."""
+        stored = self.identity(self.name())
+        if stored is None:
+            return
+        is_same = (stored.model_id, stored.dimensions) == (identity.model_id, identity.dimensions)
+        if not is_same or not agrees(stored, identity.probes):
+            given = str(identity) if not is_same else f"{identity} with other vectors"
+            raise EmbedderMismatchError(stored=str(stored), given=given)
+
+    def check_name(self, model_id: str, dimensions: int | None) -> None:
+        """Raise `EmbedderMismatchError` where name or length differ; calls no embedder."""
+        stored = self.identity(self.name())
+        if stored is None:
+            return
+        lengths = {stored.dimensions, dimensions or stored.dimensions}
+        if stored.model_id != model_id or len(lengths) > 1:
+            given = model_id if dimensions is None else f"{model_id} ({dimensions})"
+            raise EmbedderMismatchError(stored=str(stored), given=given)
+
+
+def write_identity(connection: Connection, identity: EmbedderIdentity, *, now_ms: int) -> None:
+    """Write an identity under its name."""
+    _write(connection, IDENTITY_KEY + str(identity), identity.to_json(), now_ms)
+
+
+def write_name(connection: Connection, name: str, *, now_ms: int) -> None:
+    """Have the vectors of a name count from now on."""
+    _write(connection, NAME_KEY, name, now_ms)
+
+
+def _write(connection: Connection, key: str, value: str, now_ms: int) -> None:
+    connection.execute(delete(metadata).where(metadata.c.key == key))
+    row = {"key": key, "value": value, "updated_at": now_ms}
+    connection.execute(insert(metadata).values(row))

@@ -1,0 +1,203 @@
+"""Vectors in memory, for exact scans."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import numpy as np
+from cachetools import LRUCache
+from sqlalchemy import select
+
+from hiermem_core.forks import around_fork
+from hiermem_core.storage.tables import vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+    from sqlalchemy import Connection, Select
+
+    from hiermem_core.backends.records import Vector
+
+_V = vectors.c
+
+COLUMNS = (_V.number, _V.row, _V.embedding, _V.norm)
+"""What a matrix is made of."""
+
+CACHE_BYTES = 256 * 1024 * 1024
+_LEAST_CAPACITY = 1024
+
+
+class Matrix:
+    """Unit vectors of rows, growing at the end; readers see what was there when they began.
+
+    Attributes:
+        last: The highest vector number in it.
+    """
+
+    def __init__(self, dimension: int, capacity: int = _LEAST_CAPACITY) -> None:
+        self.last = 0
+        self._count = 0
+        self._numbers = np.empty(capacity, dtype=np.int64)
+        self._rows = np.empty(capacity, dtype=np.int64)
+        self._units = np.empty((capacity, dimension), dtype=np.float32)
+
+    def __len__(self) -> int:
+        """Return the number of vectors."""
+        return self._count
+
+    @property
+    def bytes(self) -> int:
+        """The memory it takes."""
+        return self._units.nbytes + self._rows.nbytes + self._numbers.nbytes
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The numbers of the vectors, ascending."""
+        return self._numbers[: self._count]
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The rows the vectors belong to."""
+        return self._rows[: self._count]
+
+    def cosines(self, vector: Vector, places: NDArray[np.int64] | None = None) -> Vector:
+        """Return the cosine with each vector, or with those at some places."""
+        units = self._units[: self._count]
+        return rounded((units if places is None else units[places]) @ vector)
+
+    def add(self, records: Sequence[Any]) -> None:
+        """Add records of `COLUMNS`, in ascending number."""
+        if not records:
+            return
+        begin, end = self._count, self._count + len(records)
+        self._make_room(end)
+        numbers, rows, blobs, norms = zip(*records, strict=True)
+        self._numbers[begin:end] = numbers
+        self._rows[begin:end] = rows
+        self._units[begin:end] = units_of(blobs, norms)
+        self.last = numbers[-1]
+        self._count = end
+
+    def _make_room(self, count: int) -> None:
+        if count <= len(self._rows):
+            return
+        capacity = max(count, len(self._rows) * 3 // 2)
+        for name in ("_numbers", "_rows", "_units"):
+            old = getattr(self, name)
+            new = np.empty((capacity, *old.shape[1:]), dtype=old.dtype)
+            new[: self._count] = old[: self._count]
+            setattr(self, name, new)
+
+
+class Matrices:
+    """The matrices of tenants, in at most so many bytes, the least recently used leaving first."""
+
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
+        self.limit = limit
+        self._lock = threading.Lock()
+        self._cache: LRUCache[Any, Matrix] = LRUCache(limit, getsizeof=lambda one: one.bytes)
+        _all.add(self)
+
+    def fits(self, count: int, dimension: int) -> bool:
+        """Tell whether a matrix of that size may be held beside another."""
+        return count * dimension * 4 <= self.limit // 2
+
+    def of_tenant(
+        self, connection: Connection, tenant: str, embedder: str, dimension: int
+    ) -> Matrix:
+        """Return the matrix of a tenant with every vector of the snapshot in it.
+
+        Vectors that were removed stay in it until `forget`; whoever uses a place asks whether its
+        row still has that vector.
+        """
+        key = (tenant, embedder)
+        with self._lock:
+            matrix = self._cache.get(key)
+        if matrix is None:
+            matrix = Matrix(dimension)
+        query = (
+            select(*COLUMNS)
+            .where(_V.tenant == tenant, _V.embedder == embedder, _V.number > matrix.last)
+            .order_by(_V.number)
+        )
+        fresh = connection.execute(query).all()
+        with self._lock:
+            matrix.add([record for record in fresh if record[0] > matrix.last])
+            self._keep(key, matrix)
+        return matrix
+
+    def size_of(self, tenant: str, embedder: str) -> int | None:
+        """Return the vectors held of a tenant; `None` where its matrix is not in memory."""
+        with self._lock:
+            matrix = self._cache.get((tenant, embedder))
+        return None if matrix is None else len(matrix)
+
+    def forget(self, tenant: str) -> None:
+        """Drop what is held of a tenant."""
+        with self._lock:
+            for key in [key for key in self._cache if key[0] == tenant]:
+                del self._cache[key]
+
+    def _keep(self, key: Any, matrix: Matrix) -> None:
+        self._cache.pop(key, None)
+        if matrix.bytes <= self.limit:
+            self._cache[key] = matrix
+
+    def after_fork(self) -> None:
+        """Begin with a free lock in a forked child."""
+        self._lock = threading.Lock()
+
+
+_all: WeakSet[Matrices] = WeakSet()
+
+
+def _after_fork() -> None:
+    for matrices in list(_all):
+        matrices.after_fork()
+
+
+around_fork(in_child=_after_fork)
+
+
+def matrix_of(connection: Connection, query: Select[Any], dimension: int) -> Matrix:
+    """Return the matrix of a query of `COLUMNS`."""
+    records = connection.execute(query).all()
+    matrix = Matrix(dimension, capacity=max(1, len(records)))
+    matrix.add(records)
+    return matrix
+
+
+def unit_of(vector: Vector) -> Vector:
+    """Return a vector at length one."""
+    unit: Vector = (vector / np.linalg.norm(vector)).astype(np.float32)
+    return unit
+
+
+def units_of(blobs: Iterable[bytes], norms: Iterable[float]) -> NDArray[np.float32]:
+    """Return stored vectors at length one, a row each."""
+    lengths = np.fromiter(norms, dtype=np.float64)
+    joined = np.frombuffer(b"".join(blobs), dtype="<f4")
+    units: NDArray[np.float32] = (joined.reshape(len(lengths), -1) / lengths[:, None]).astype(
+        np.float32
+    )
+    return units
+
+
+def rounded(cosines: NDArray[Any]) -> Vector:
+    """Return cosines to six decimals: float32 rounds beyond, by the place in memory."""
+    result: Vector = np.round(cosines, 6)
+    return result
+
+
+def best(cosines: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Return the places of the highest cosines, best first; ties with the last are all in."""
+    if 0 < count < len(cosines):
+        edge = np.partition(cosines, len(cosines) - count)[len(cosines) - count]
+        places = np.flatnonzero(cosines >= edge)
+    else:
+        places = np.arange(len(cosines) if count else 0)
+    chosen: NDArray[np.int64] = places[np.argsort(-cosines[places], kind="stable")]
+    return chosen

@@ -1,0 +1,123 @@
+"""What the service and a backend hand each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hiermem_core.models.entries import MemoryEntry
+
+    Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A living entry as a backend keeps it.
+
+    Attributes:
+        number: Of its row, never used again.
+        has_vector: A vector made from its present content is stored.
+    """
+
+    number: int
+    entry: MemoryEntry
+    has_vector: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MadeVector:
+    """A vector to store with a row; `is_whole` is false where a prefix was embedded."""
+
+    values: Vector
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntryWrite:
+    """An entry to write.
+
+    Attributes:
+        number: Of the row it replaces; `None` for a new one.
+        vector: Made from its content; `None` leaves it without, or with the one it has.
+        keeps_vector: Its content did not change, so the vector it has stays.
+        awaits_vector: Its vector is made later.
+        digest: What an entry that says the same has too; `None`: it is never merged.
+    """
+
+    entry: MemoryEntry
+    number: int | None
+    vector: MadeVector | None = None
+    keeps_vector: bool = False
+    awaits_vector: bool = False
+    digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Rows with a figure each, best first, and how they were found, in words."""
+
+    rows: tuple[tuple[int, float], ...] = ()
+    plan: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Rows that wait for their vector; those without a text are gone."""
+
+    rows: tuple[int, ...] = ()
+    texts: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempt:
+    """What the embedder gave for a row.
+
+    Attributes:
+        vector: `None`: it failed, with an error of the type named.
+        is_down: It fails at everything, so the row is not to blame.
+    """
+
+    vector: MadeVector | None = None
+    error: str = ""
+    is_down: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of tried rows.
+
+    Attributes:
+        made: Rows that have their vector now.
+        lost: Rows that failed for the last time.
+        is_idle: No row of the tenant waits any more.
+    """
+
+    made: int = 0
+    lost: int = 0
+    is_idle: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EntryCounts:
+    """What a tenant keeps; expired entries count only as `expired`."""
+
+    by_namespace: Mapping[str, int]
+    by_type: Mapping[str, int]
+    bytes: int
+    expired: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorCounts:
+    """How the rows of a tenant stand with their vectors."""
+
+    made: int = 0
+    waiting: int = 0
+    failed: int = 0
+    shortened: int = 0

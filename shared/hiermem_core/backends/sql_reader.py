@@ -1,0 +1,140 @@
+"""The living entries of one tenant in one snapshot of a database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sqlalchemy import func, literal_column, or_, select, tuple_
+
+from hiermem_core.backends.sql_restrictions import in_namespace, living, within
+from hiermem_core.backends.sql_rows import COLUMNS, entry_of, kept_of
+from hiermem_core.models.moments import to_milliseconds
+from hiermem_core.storage.database import slices
+from hiermem_core.storage.tables import memory_entries, vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from datetime import datetime
+
+    from sqlalchemy import ColumnElement, Connection, Select
+
+    from hiermem_core.backends.records import Kept
+    from hiermem_core.backends.restrictions import Restrictions
+    from hiermem_core.models.entries import MemoryEntry
+
+_E, _V = memory_entries.c, vectors.c
+
+
+class SqlReader:
+    """Read entries; see `EntryReader` for what each method promises.
+
+    Args:
+        embedder: The name of the embedder whose vectors count.
+        fields: Metadata fields that have an index.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        tenant: str,
+        now: datetime,
+        *,
+        embedder: str,
+        fields: frozenset[str],
+    ) -> None:
+        self.connection = connection
+        self.tenant = tenant
+        self._now = now
+        self._embedder = embedder
+        self._fields = fields
+
+    def by_id(self, ids: Collection[str]) -> Mapping[str, Kept]:
+        """Return those that exist."""
+        return {kept.entry.id: kept for kept in self._found(_E.id, ids)}
+
+    def by_key(self, keys: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], Kept]:
+        """Return those that exist, by namespace and key."""
+        found = self._found(tuple_(_E.namespace, _E.key), keys)
+        return {(kept.entry.namespace, kept.entry.key or ""): kept for kept in found}
+
+    def by_digest(self, digests: Collection[str]) -> Mapping[str, Kept]:
+        """Return for each digest the first entry that bears it."""
+        result: dict[str, Kept] = {}
+        for some in slices(list(digests)):
+            query = self._kept(_E.digest.in_(some)).add_columns(_E.digest).order_by(_E.number)
+            for row in self.connection.execute(query):
+                result.setdefault(row[-1], kept_of(row[:-1]))
+        return result
+
+    def by_number(self, numbers: Collection[int]) -> Mapping[int, Kept]:
+        """Return those that exist, by row number."""
+        return {kept.number: kept for kept in self._found(_E.number, numbers)}
+
+    def listed(
+        self, restrictions: Restrictions, *, limit: int, offset: int = 0
+    ) -> list[MemoryEntry]:
+        """Return the entries within, newest change first, then by id."""
+        query = (
+            select(*COLUMNS)
+            .where(
+                _E.tenant == self.tenant,
+                living(self._now),
+                within(restrictions, self.tenant, fields=self._fields),
+            )
+            .order_by(_E.updated_at.desc(), _E.id)
+            .limit(limit)
+            .offset(offset)
+        )
+        return [entry_of(row) for row in self.connection.execute(query)]
+
+    def namespaces(self, under: str | None, *, limit: int, offset: int = 0) -> list[str]:
+        """Return, sorted, the namespaces at or below `under` that hold an entry."""
+        query = select(_E.namespace).distinct().where(_E.tenant == self.tenant, living(self._now))
+        if under is not None:
+            query = query.where(in_namespace(under, subtree=True))
+        page = query.order_by(_E.namespace).limit(limit).offset(offset)
+        return list(self.connection.execute(page).scalars())
+
+    def vector_of(self, number: int) -> tuple[float, ...] | None:
+        """Return the vector of a row, as given."""
+        query = select(_V.embedding).where(_V.row == number, _V.embedder == self._embedder)
+        stored = self.connection.execute(query).scalar()
+        return None if stored is None else tuple(np.frombuffer(stored, "<f4").tolist())
+
+    def numbers_within(self, restrictions: Restrictions, *, limit: int) -> list[int]:
+        """Return row numbers of entries within, the expired ones too."""
+        query = (
+            select(_E.number)
+            .where(_E.tenant == self.tenant, within(restrictions, self.tenant, fields=self._fields))
+            .limit(limit)
+        )
+        return list(self.connection.execute(query).scalars())
+
+    def expired_numbers(self, *, limit: int) -> list[int]:
+        """Return row numbers of entries that expired and are not purged."""
+        query = select(_E.number).where(self.has_expired()).order_by(_E.expires_at).limit(limit)
+        return list(self.connection.execute(query).scalars())
+
+    def expired_count(self) -> int:
+        """Return how many entries expired and are not purged."""
+        query = select(func.count()).select_from(memory_entries).where(self.has_expired())
+        return self.connection.execute(query).scalar_one()
+
+    def has_expired(self) -> ColumnElement[bool]:
+        """Return the condition that an entry of the tenant has expired."""
+        return (_E.tenant == self.tenant) & (_E.expires_at <= to_milliseconds(self._now))
+
+    def _found(self, column: Any, values: Collection[Any]) -> Iterator[Kept]:
+        for some in slices(list(values)):
+            yield from map(kept_of, self.connection.execute(self._kept(column.in_(some))))
+
+    def _kept(self, condition: ColumnElement[bool]) -> Select[Any]:
+        has_vector = (
+            select(literal_column("1"))
+            .where(_V.row == _E.number, _V.embedder == self._embedder)
+            .exists()
+        )
+        return select(*COLUMNS, has_vector).where(
+            _E.tenant == self.tenant, living(self._now), condition
+        )

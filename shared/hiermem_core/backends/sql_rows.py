@@ -1,0 +1,114 @@
+"""Entries as rows of `memory_entries`, and back. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hiermem_core.backends.records import Kept
+from hiermem_core.models.entries import MemoryEntry
+from hiermem_core.models.moments import from_milliseconds, to_milliseconds
+from hiermem_core.models.plain import dump_json, load_json
+from hiermem_core.storage.tables import memory_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_E = memory_entries.c
+
+COLUMNS = (
+    _E.number,
+    _E.id,
+    _E.namespace,
+    _E.key,
+    _E.value,
+    _E.type,
+    _E.tags,
+    _E.metadata,
+    _E.created_at,
+    _E.updated_at,
+    _E.ttl,
+    _E.expires_at,
+    _E.version,
+    _E.times_stored,
+    _E.source,
+    _E.trust,
+    _E.derived_from,
+    _E.user_id,
+)
+"""What `entry_of` reads, in its order."""
+
+
+def entry_row(
+    entry: MemoryEntry, *, tenant: str, number: int, digest: str | None
+) -> dict[str, Any]:
+    """Return the row of an entry."""
+    return {
+        "number": number,
+        "tenant": tenant,
+        "id": entry.id,
+        "namespace": entry.namespace,
+        "key": entry.key,
+        "value": entry.content,
+        "type": entry.type,
+        "tags": dump_json(entry.tags) if entry.tags else "[]",
+        "metadata": dump_json(entry.metadata) if entry.metadata else "{}",
+        "created_at": to_milliseconds(entry.created_at),
+        "updated_at": to_milliseconds(entry.updated_at),
+        "ttl": entry.ttl,
+        "expires_at": None if entry.expires_at is None else to_milliseconds(entry.expires_at),
+        "version": entry.version,
+        "times_stored": entry.times_stored,
+        "source": entry.source,
+        "trust": entry.trust,
+        "derived_from": dump_json(entry.derived_from) if entry.derived_from else "[]",
+        "user_id": entry.user_id,
+        "digest": digest,
+    }
+
+
+def entry_of(row: Sequence[Any]) -> MemoryEntry:
+    """Return the entry of a row of `COLUMNS`."""
+    (
+        _,
+        entry_id,
+        namespace,
+        key,
+        content,
+        kind,
+        tags,
+        metadata,
+        created_at,
+        updated_at,
+        ttl,
+        expires_at,
+        version,
+        times_stored,
+        source,
+        trust,
+        derived_from,
+        user_id,
+    ) = row
+    return MemoryEntry(
+        id=entry_id,
+        content=content,
+        namespace=namespace,
+        type=kind,
+        key=key,
+        tags=() if tags == "[]" else tuple(load_json(tags)),
+        metadata={} if metadata == "{}" else load_json(metadata),
+        created_at=from_milliseconds(created_at),
+        updated_at=from_milliseconds(updated_at),
+        ttl=ttl,
+        expires_at=None if expires_at is None else from_milliseconds(expires_at),
+        version=version,
+        times_stored=times_stored,
+        source=source,
+        trust=trust,
+        derived_from=() if derived_from == "[]" else tuple(load_json(derived_from)),
+        user_id=user_id,
+    )
+
+
+def kept_of(row: Sequence[Any]) -> Kept:
+    """Return the kept entry of a row of `COLUMNS` and, after them, whether it has a vector."""
+    return Kept(row[0], entry_of(row[:-1]), bool(row[-1]))

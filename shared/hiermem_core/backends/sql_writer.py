@@ -1,0 +1,136 @@
+"""Writing the entries of one tenant in one transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, insert, select, tuple_, update
+
+from hiermem_core.backends.keywords import add_keywords, entry_scope, remove_keywords
+from hiermem_core.backends.sql_reader import SqlReader
+from hiermem_core.backends.sql_rows import entry_row
+from hiermem_core.backends.tenants import count_change, known_tenant
+from hiermem_core.backends.words import keyword_body
+from hiermem_core.models.plain import load_json
+from hiermem_core.storage.database import slices
+from hiermem_core.storage.numbering import next_numbers
+from hiermem_core.storage.tables import entry_tags, memory_entries, searchable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from hiermem_core.backends.records import EntryWrite
+    from hiermem_core.backends.vector_rows import VectorRows
+    from hiermem_core.models.entries import MemoryEntry
+
+_E = memory_entries.c
+_T = entry_tags.c
+
+
+class SqlWriter(SqlReader):
+    """Write entries; see `EntryWriter` for what each method promises.
+
+    Args:
+        vectors: Writes the vectors, and queues what is to be done about them.
+    """
+
+    def __init__(self, *arguments: Any, vectors: VectorRows, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._vectors = vectors
+
+    def put(self, writes: Sequence[EntryWrite]) -> None:
+        """Write entries; an expired one that bears the same id or key makes room."""
+        if not writes:
+            return
+        number = known_tenant(self.connection, self.tenant)
+        self._make_room([write.entry for write in writes if write.number is None])
+        fresh = [write for write in writes if write.number is None]
+        numbers = next_numbers(self.connection, searchable, len(fresh))
+        inserted = dict(zip(numbers, fresh, strict=True))
+        replaced = {write.number: write for write in writes if write.number is not None}
+        self._replace(replaced)
+        self._insert(inserted)
+        written = inserted | replaced
+        self._tag(written)
+        add_keywords(
+            self.connection,
+            [
+                (row, entry_scope(number, write.entry.namespace), body_of(write.entry))
+                for row, write in written.items()
+            ],
+        )
+        self._vectors.renew(self.connection, self.tenant, written)
+        count_change(self.connection, self.tenant)
+
+    def remove(self, numbers: Collection[int]) -> None:
+        """Remove rows with everything that hangs on them."""
+        rows = list(numbers)
+        if rows:
+            self._erase(rows)
+            count_change(self.connection, self.tenant)
+
+    def remove_expired(self, *, limit: int) -> tuple[int, int]:
+        """Remove up to `limit` expired entries; return how many, and how many are left."""
+        numbers = self.expired_numbers(limit=limit)
+        self.remove(numbers)
+        return len(numbers), self.expired_count()
+
+    def _make_room(self, entries: Sequence[MemoryEntry]) -> None:
+        if not self.expired_numbers(limit=1):
+            return
+        keys = [(entry.namespace, entry.key) for entry in entries if entry.key is not None]
+        ids = [entry.id for entry in entries]
+        for column, values in ((_E.id, ids), (tuple_(_E.namespace, _E.key), keys)):
+            for some in slices(values):
+                gone = select(_E.number).where(self.has_expired(), column.in_(some))
+                self._erase(list(self.connection.execute(gone).scalars()))
+
+    def _insert(self, rows: dict[int, EntryWrite]) -> None:
+        if not rows:
+            return
+        self.connection.execute(
+            insert(searchable), [{"number": row, "tenant": self.tenant} for row in rows]
+        )
+        self.connection.execute(insert(memory_entries), list(self._entry_rows(rows)))
+
+    def _replace(self, rows: dict[int, EntryWrite]) -> None:
+        self._untag(list(rows))
+        remove_keywords(self.connection, rows)
+        for row in self._entry_rows(rows):
+            change = update(memory_entries).where(_E.number == row["number"])
+            self.connection.execute(change.values(row))
+
+    def _entry_rows(self, rows: dict[int, EntryWrite]) -> Iterable[dict[str, Any]]:
+        for row, write in rows.items():
+            yield entry_row(write.entry, tenant=self.tenant, number=row, digest=write.digest)
+
+    def _tag(self, rows: dict[int, EntryWrite]) -> None:
+        tags = [
+            {"tenant": self.tenant, "tag": tag, "entry": row}
+            for row, write in rows.items()
+            for tag in write.entry.tags
+        ]
+        if tags:
+            self.connection.execute(insert(entry_tags), tags)
+
+    def _untag(self, numbers: Sequence[int]) -> None:
+        for some in slices(numbers):
+            query = select(_E.number, _E.tags).where(_E.number.in_(some), _E.tags != "[]")
+            for row, tags in self.connection.execute(query).all():
+                self.connection.execute(
+                    delete(entry_tags).where(
+                        _T.tenant == self.tenant, _T.tag.in_(load_json(tags)), _T.entry == row
+                    )
+                )
+
+    def _erase(self, numbers: Sequence[int]) -> None:
+        self._untag(numbers)
+        remove_keywords(self.connection, numbers)
+        self._vectors.remove(self.connection, self.tenant, numbers)
+        for some in slices(numbers):
+            self.connection.execute(delete(searchable).where(searchable.c.number.in_(some)))
+
+
+def body_of(entry: MemoryEntry) -> str:
+    """Return what of an entry goes into the keyword index: its content and tags."""
+    return keyword_body("\n".join([entry.content, *entry.tags]))

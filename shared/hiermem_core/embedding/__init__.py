@@ -1,0 +1,1 @@
+"""Vectors of texts: the default local embedder, embedders of other libraries, calling any."""

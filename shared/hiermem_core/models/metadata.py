@@ -1,0 +1,83 @@
+"""Metadata: a JSON object that comes back equal, or is refused. Pure."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from hiermem_core.errors import InvalidInputError, LimitExceededError
+from hiermem_core.models.plain import dump_json
+
+if TYPE_CHECKING:
+    from hiermem_core.models.text import TextCleaner
+
+METADATA_LIMIT = 64 * 1024
+"""Bytes of an entry's metadata as JSON in UTF-8."""
+
+DEPTH_LIMIT = 8
+
+_MOST, _LEAST = 2**63 - 1, -(2**63)
+_SCALARS = (bool, int, float, str, type(None))
+
+
+def checked_metadata(value: Any, cleaner: TextCleaner) -> dict[str, Any]:
+    """Return a copy of a JSON object, its text cleaned, or say what in it is none.
+
+    Nothing is dropped, turned into text or rounded.
+
+    Raises:
+        InvalidInputError: A value JSON cannot carry; the error names its path.
+        LimitExceededError: It is larger than 64 KiB or deeper than 8.
+    """
+    if type(value) is not dict:
+        raise InvalidInputError("metadata", f"must be a dict, not {type(value).__name__}")
+    if not value:
+        return {}
+    copy: dict[str, Any] = _checked(value, "metadata", 1, cleaner)
+    size = len(dump_json(copy).encode())
+    if size > METADATA_LIMIT:
+        raise LimitExceededError("metadata", limit=METADATA_LIMIT, actual=size)
+    return copy
+
+
+def _checked(value: Any, path: str, depth: int, cleaner: TextCleaner) -> Any:
+    if type(value) in (dict, list) and depth > DEPTH_LIMIT:
+        raise LimitExceededError("metadata depth", limit=DEPTH_LIMIT, actual=depth)
+    if type(value) is dict:
+        return {
+            _key(key, path, cleaner): _checked(item, f"{path}.{key}", depth + 1, cleaner)
+            for key, item in value.items()
+        }
+    if type(value) is list:
+        return [
+            _checked(item, f"{path}[{place}]", depth + 1, cleaner)
+            for place, item in enumerate(value)
+        ]
+    return _scalar(value, path, cleaner)
+
+
+def _key(key: Any, path: str, cleaner: TextCleaner) -> str:
+    if type(key) is not str:
+        raise InvalidInputError(path, f"has a key of type {type(key).__name__}; use text")
+    return cleaner.text(key)
+
+
+def _scalar(value: Any, path: str, cleaner: TextCleaner) -> Any:
+    if type(value) not in _SCALARS:
+        raise InvalidInputError(path, f"{type(value).__name__} is no JSON type; convert it")
+    if type(value) is str:
+        return cleaner.text(value)
+    if type(value) is float and not math.isfinite(value):
+        raise InvalidInputError(path, "is no finite number; leave it out")
+    if type(value) is int and not _LEAST <= value <= _MOST:
+        raise InvalidInputError(path, "does not fit 64 bits; store it as text")
+    return value
+
+
+def copied(value: Any) -> Any:
+    """Return a JSON value that shares no list or object with the given one."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copied(item) for item in value]
+    return value

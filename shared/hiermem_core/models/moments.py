@@ -1,0 +1,33 @@
+"""Moments: aware UTC datetimes here, whole milliseconds where they are stored. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hiermem_core.errors import InvalidInputError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+def to_milliseconds(moment: datetime) -> int:
+    """Return an aware datetime as UTC milliseconds, the rest cut off."""
+    return (moment - _EPOCH) // _MILLISECOND
+
+
+def from_milliseconds(value: int) -> datetime:
+    """Return UTC milliseconds as an aware datetime."""
+    return _EPOCH + value * _MILLISECOND
+
+
+def aware(name: str, moment: datetime | None) -> datetime | None:
+    """Return a moment that a caller gave, in UTC and to the millisecond.
+
+    Raises:
+        InvalidInputError: It has no time zone, or is no datetime.
+    """
+    if moment is None:
+        return None
+    if not isinstance(moment, datetime) or moment.utcoffset() is None:
+        raise InvalidInputError(name, "has no time zone; give an aware datetime")
+    return from_milliseconds(to_milliseconds(moment))

@@ -1,0 +1,1 @@
+"""The memory service: everything that is promised of entries, whatever keeps them."""

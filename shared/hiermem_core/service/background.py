@@ -1,0 +1,83 @@
+"""Embedding in the background: one thread, while there is much to embed."""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from hiermem_core.errors import HierMemError
+from hiermem_core.forks import around_fork
+
+if TYPE_CHECKING:
+    from hiermem_core.service.catching_up import CatchingUp
+
+MUCH = 32
+"""Rows that are left to the next search; more are embedded in the background."""
+
+_logger = logging.getLogger(__name__)
+_all: WeakSet[Background] = WeakSet()
+
+
+class Background:
+    """Embed what waits, off the caller's thread.
+
+    Never keeps the process alive, and ends after the batch that runs when it is closed.
+    """
+
+    def __init__(self, catching_up: CatchingUp) -> None:
+        self._catching_up = catching_up
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
+        self._worker: threading.Thread | None = None
+        _all.add(self)
+
+    def nudge(self, tenant: str) -> None:
+        """Have a tenant's rows embedded if many wait and nothing runs; never waits."""
+        if self._closing.is_set() or self._worker is not None:
+            return
+        if not self._catching_up.has_much(tenant, MUCH):
+            return
+        with self._lock:
+            if self._worker is None and not self._closing.is_set():
+                context = contextvars.copy_context()
+                worker = threading.Thread(
+                    target=context.run, args=(self._run, tenant), name="hiermem-embed", daemon=True
+                )
+                with suppress(RuntimeError):  # the interpreter is ending
+                    worker.start()
+                    self._worker = worker
+
+    def close(self, timeout: float | None = None) -> None:
+        """End after the running batch, and wait for it. Idempotent."""
+        self._closing.set()
+        worker = self._worker
+        if worker is not None and worker is not threading.current_thread():
+            worker.join(timeout)
+
+    def after_fork(self) -> None:
+        """Leave the parent's thread to the parent."""
+        self._lock = threading.Lock()
+        self._worker = None
+
+    def _run(self, tenant: str) -> None:
+        try:
+            self._catching_up.embed_all(tenant, until=self._is_ending, is_patient=True)
+        except HierMemError as error:
+            _logger.warning("embedding in the background ended: %s", type(error).__name__)
+        finally:
+            self._worker = None
+
+    def _is_ending(self) -> bool:
+        return self._closing.is_set() or not threading.main_thread().is_alive()
+
+
+def _after_fork() -> None:
+    for background in list(_all):
+        background.after_fork()
+
+
+around_fork(in_child=_after_fork)

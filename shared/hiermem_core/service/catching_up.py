@@ -1,0 +1,109 @@
+"""Making the vectors that rows wait for, a batch at a time, between short transactions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hiermem_core.backends.records import Attempt
+from hiermem_core.models import events
+from hiermem_core.models.moments import to_milliseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hiermem_core.models.events import Event
+    from hiermem_core.protocols import Backend, Clock
+    from hiermem_core.service.vectorising import Vectoriser
+
+BATCH = 64
+"""Rows embedded at once."""
+
+
+class CatchingUp:
+    """Embed the rows that wait.
+
+    Args:
+        backends: Those that keep entries or turns.
+        tell: Takes the events, after their commit.
+    """
+
+    def __init__(
+        self,
+        backends: Sequence[Backend],
+        vectoriser: Vectoriser,
+        *,
+        clock: Clock,
+        tell: Callable[[Event], None],
+    ) -> None:
+        self._backends = backends
+        self._vectoriser = vectoriser
+        self._clock = clock
+        self._tell = tell
+
+    def embed_few(self, tenant: str) -> None:
+        """Embed what waits if it is at most one batch; more is left to whoever can wait."""
+        if not self._vectoriser.is_on:
+            return
+        now_ms = self._now_ms()
+        for backend in self._backends:
+            waiting = backend.waiting(tenant, limit=BATCH + 1, due_ms=now_ms)
+            if 0 < len(waiting.rows) <= BATCH:
+                self._embed(backend, tenant, due_ms=now_ms)
+
+    def has_much(self, tenant: str, figure: int) -> bool:
+        """Tell whether more than `figure` rows wait."""
+        if not self._vectoriser.is_on:
+            return False
+        return any(
+            len(backend.waiting(tenant, limit=figure + 1, due_ms=self._now_ms()).rows) > figure
+            for backend in self._backends
+        )
+
+    def embed_all(
+        self,
+        tenant: str,
+        *,
+        until: Callable[[], bool] = lambda: False,
+        is_patient: bool = False,
+    ) -> bool:
+        """Embed all rows that wait; tell whether none waits any more.
+
+        Args:
+            until: No batch begins once this is true.
+            is_patient: Leave rows alone whose pause after a failure is not over.
+        """
+        if not self._vectoriser.is_on:
+            return True
+        return all([self._empty(backend, tenant, until, is_patient) for backend in self._backends])
+
+    def _empty(
+        self, backend: Backend, tenant: str, until: Callable[[], bool], is_patient: bool
+    ) -> bool:
+        while not until():
+            due_ms = self._now_ms() if is_patient else None
+            if not self._embed(backend, tenant, due_ms=due_ms):
+                break
+        return not backend.waiting(tenant, limit=1).rows
+
+    def _embed(self, backend: Backend, tenant: str, *, due_ms: int | None) -> bool:
+        """Embed a batch; tell whether it is worth going on at once."""
+        waiting = backend.waiting(tenant, limit=BATCH, due_ms=due_ms)
+        if not waiting.rows:
+            return False
+        tried = self._tried(waiting.texts)
+        settled = backend.settle(tenant, waiting, tried, now_ms=self._now_ms())
+        if settled.lost:
+            self._tell(events.IndexFailed(tenant, settled.lost))
+        if settled.made and settled.is_idle:
+            self._tell(events.IndexCaughtUp(tenant))
+        return not any(attempt.is_down for attempt in tried.values())
+
+    def _tried(self, texts: Mapping[int, str]) -> dict[int, Attempt]:
+        made, failed = self._vectoriser.tried(texts)
+        tried = {row: Attempt(vector) for row, vector in made.items()}
+        for row, failure in failed.items():
+            tried[row] = Attempt(error=failure.error, is_down=failure.is_down)
+        return tried
+
+    def _now_ms(self) -> int:
+        return to_milliseconds(self._clock.now())

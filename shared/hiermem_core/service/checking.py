@@ -1,0 +1,305 @@
+"""From what callers store and ask to values that hold every rule. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from hiermem_core.backends.restrictions import Restrictions
+from hiermem_core.errors import (
+    DimensionMismatchError,
+    InvalidInputError,
+    LimitExceededError,
+)
+from hiermem_core.models.entries import ENTRY_SOURCES, MEMORY_TYPES, EntryDraft, MemoryEntry
+from hiermem_core.models.filters import parse_filter
+from hiermem_core.models.ids import check_name
+from hiermem_core.models.moments import aware
+from hiermem_core.models.namespaces import format_namespace
+from hiermem_core.models.queries import Fusion, MemoryQuery, Mode
+from hiermem_core.models.text import is_clean
+from hiermem_core.models.metadata import checked_metadata
+
+if TYPE_CHECKING:
+    from hiermem_core.backends.records import Vector
+    from hiermem_core.models.text import TextCleaner
+
+CONTENT_LIMIT = 1024 * 1024
+"""Characters of an entry's content."""
+
+KEY_LIMIT = 1024
+TAG_LIMIT = 256
+TAGS_LIMIT = 64
+SOURCES_LIMIT = 1000
+"""Ids an entry may be derived from."""
+
+TEXT_LIMIT = 32_768
+"""Characters of a query's text."""
+
+LIMIT_LIMIT = 1000
+"""Hits of one search."""
+
+BULK_LIMIT = 10_000
+"""Items of one bulk operation."""
+
+_LONGEST_TTL = 100 * 366 * 86_400.0
+_DRAFT_FIELDS = frozenset(field.name for field in fields(EntryDraft))
+_QUERY_FIELDS = frozenset(field.name for field in fields(MemoryQuery))
+_MODES: tuple[str, ...] = get_args(Mode)
+_FUSIONS: tuple[str, ...] = get_args(Fusion)
+
+
+def as_entry_draft(value: Any, given: Mapping[str, Any]) -> EntryDraft:
+    """Return the draft of what a caller stores: a text, a draft, a mapping or a stored entry.
+
+    Raises:
+        InvalidInputError: It is none of these, or a field is unknown.
+    """
+    unknown = sorted(set(given) - _DRAFT_FIELDS)
+    if unknown:
+        raise InvalidInputError(unknown[0], "is no field of an entry; put it into the metadata")
+    if isinstance(value, str):
+        return EntryDraft(**{"content": value, **given})
+    if isinstance(value, EntryDraft):
+        return replace(value, **given) if given else value
+    if isinstance(value, MemoryEntry):
+        return replace(value.draft(), **given)
+    if isinstance(value, Mapping) and "content" in value:
+        return as_entry_draft(value["content"], {**value, **given})
+    raise InvalidInputError("entry", "must be a text, an EntryDraft or a mapping with content")
+
+
+def checked_draft(draft: EntryDraft, cleaner: TextCleaner) -> EntryDraft:
+    """Return a copy of a draft that holds every rule; nothing in it is shared with the caller.
+
+    Raises:
+        InvalidInputError: A field cannot be stored.
+        LimitExceededError: A field is larger than its limit.
+    """
+    return replace(
+        draft,
+        id=None if draft.id is None else check_name("id", draft.id),
+        namespace=format_namespace(draft.namespace),
+        created_at=aware("created_at", draft.created_at),
+        source=_one_of("source", draft.source, ENTRY_SOURCES),
+        **checked_fields(
+            {name: getattr(draft, name) for name in _CHECKS},
+            cleaner,
+        ),
+    )
+
+
+def checked_fields(changes: Mapping[str, Any], cleaner: TextCleaner) -> dict[str, Any]:
+    """Return copies of an entry's fields that hold every rule.
+
+    Raises:
+        InvalidInputError: A field cannot be changed or stored.
+        LimitExceededError: A field is larger than its limit.
+    """
+    for name in changes:
+        if name not in _CHECKS:
+            reason = "cannot be changed" if name in _DRAFT_FIELDS else "is no field of an entry"
+            raise InvalidInputError(name, f"{reason}; leave it out")
+    return {name: _CHECKS[name](value, cleaner) for name, value in changes.items()}
+
+
+def _content(value: Any, cleaner: TextCleaner) -> str:
+    text = cleaner.text(_text("content", value))
+    if not text or text.isspace():
+        raise InvalidInputError("content", "is blank; say something")
+    _check_size("content", len(text), CONTENT_LIMIT)
+    return text
+
+
+def _key(value: Any, _: TextCleaner | None = None) -> str | None:
+    return None if value is None else _name("key", value, KEY_LIMIT)
+
+
+def _tags(value: Any, _: TextCleaner | None = None) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidInputError("tags", "must be a list of texts")
+    tags = tuple(dict.fromkeys(_name("tag", tag, TAG_LIMIT) for tag in value))
+    _check_size("tags", len(tags), TAGS_LIMIT)
+    return tags
+
+
+def _metadata(value: Any, cleaner: TextCleaner) -> dict[str, Any]:
+    return checked_metadata(value, cleaner)
+
+
+def _embedding(value: Any, _: TextCleaner) -> Vector | None:
+    return None if value is None else checked_vector(value)
+
+
+def _ttl(value: Any, _: TextCleaner) -> float | None:
+    if value is None:
+        return None
+    seconds = _number("ttl", value)
+    if not 0 < seconds <= _LONGEST_TTL:
+        raise InvalidInputError("ttl", "must be more than 0 seconds and at most 100 years")
+    return seconds
+
+
+def _trust(value: Any, _: TextCleaner | None = None) -> float | None:
+    if value is None:
+        return None
+    trust = _number("trust", value)
+    if not 0 <= trust <= 1:
+        raise InvalidInputError("trust", "must be between 0 and 1")
+    return trust
+
+
+def _derived_from(value: Any, _: TextCleaner) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidInputError("derived_from", "must be a list of ids")
+    sources = tuple(dict.fromkeys(check_name("derived_from", source) for source in value))
+    _check_size("derived_from", len(sources), SOURCES_LIMIT)
+    return sources
+
+
+def _user_id(value: Any, _: TextCleaner | None = None) -> str | None:
+    return None if value is None else check_name("user_id", value)
+
+
+def _type(value: Any, _: TextCleaner) -> str:
+    return str(_one_of("type", value, MEMORY_TYPES))
+
+
+_CHECKS: dict[str, Any] = {
+    "content": _content,
+    "type": _type,
+    "key": _key,
+    "tags": _tags,
+    "metadata": _metadata,
+    "embedding": _embedding,
+    "ttl": _ttl,
+    "trust": _trust,
+    "derived_from": _derived_from,
+    "user_id": _user_id,
+}
+
+
+def checked_vector(value: Any, dimensions: int | None = None) -> Vector:
+    """Return a vector a caller gave, as float32.
+
+    Raises:
+        InvalidInputError: It is no list of finite numbers, or all zero.
+        DimensionMismatchError: It has not `dimensions` numbers.
+    """
+    try:
+        vector = np.asarray(value, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInputError("embedding", "must be a list of numbers") from None
+    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all() or not vector.any():
+        raise InvalidInputError("embedding", "must be finite numbers, not all zero")
+    if dimensions is not None and len(vector) != dimensions:
+        raise DimensionMismatchError(expected=dimensions, actual=len(vector))
+    return vector
+
+
+def as_query(value: Any, given: Mapping[str, Any]) -> MemoryQuery:
+    """Return the checked query of what a caller asks.
+
+    Raises:
+        InvalidInputError: A field is unknown or out of range.
+        LimitExceededError: The text or the limit is too large.
+    """
+    unknown = sorted(set(given) - _QUERY_FIELDS)
+    if unknown:
+        raise InvalidInputError(unknown[0], "is no field of a query; put it into the filter")
+    if value is None or isinstance(value, str):
+        query = MemoryQuery(**({} if value is None else {"text": value}) | dict(given))
+    elif isinstance(value, MemoryQuery):
+        query = replace(value, **given)
+    else:
+        raise InvalidInputError("query", "must be a text or a MemoryQuery")
+    _check_query(query)
+    return query
+
+
+def _check_query(query: MemoryQuery) -> None:
+    for name, figure in (("limit", query.limit), ("offset", query.offset)):
+        if isinstance(figure, bool) or not isinstance(figure, int) or figure < 0:
+            raise InvalidInputError(name, "must be a whole number, at least 0")
+    _check_size("limit", query.limit, LIMIT_LIMIT)
+    if query.text is not None:
+        _check_size("text", len(_text("text", query.text)), TEXT_LIMIT)
+    if query.mode is not None:
+        _one_of("mode", query.mode, _MODES)
+    _one_of("fusion", query.fusion, _FUSIONS)
+    if query.threshold is not None:
+        _number("threshold", query.threshold)
+
+
+def restrictions_of(query: MemoryQuery) -> Restrictions:
+    """Return what a query is restricted to, beside its text.
+
+    Raises:
+        InvalidInputError: A restriction cannot be understood.
+    """
+    return Restrictions(
+        namespace=None if query.namespace is None else format_namespace(query.namespace),
+        subtree=query.subtree,
+        filter=parse_filter(query.filter),
+        type=None if query.type is None else _one_of("type", query.type, MEMORY_TYPES),
+        tags=_tags(query.tags),
+        key=_key(query.key),
+        source=None if query.source is None else _one_of("source", query.source, ENTRY_SOURCES),
+        min_trust=_trust(query.min_trust),
+        user_id=_user_id(query.user_id),
+        created_after=aware("created_after", query.created_after),
+        created_before=aware("created_before", query.created_before),
+        updated_after=aware("updated_after", query.updated_after),
+        updated_before=aware("updated_before", query.updated_before),
+    )
+
+
+def checked_items(items: Any) -> Sequence[Any]:
+    """Return the items of a bulk operation as a list.
+
+    Raises:
+        InvalidInputError: They are no list.
+        LimitExceededError: They are more than 10,000.
+    """
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        raise InvalidInputError("items", "must be a list")
+    listed = list(items.items() if isinstance(items, Mapping) else items)
+    _check_size("items", len(listed), BULK_LIMIT)
+    return listed
+
+
+def _name(name: str, value: Any, limit: int) -> str:
+    text = _text(name, value)
+    if not text:
+        raise InvalidInputError(name, "is empty; leave it out or name it")
+    if not is_clean(text):
+        raise InvalidInputError(name, "holds a lone surrogate or NUL; remove it")
+    _check_size(name, len(text), limit)
+    return text
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidInputError(name, f"must be text, not {type(value).__name__}")
+    return value
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidInputError(name, "must be a finite number")
+    return float(value)
+
+
+def _one_of(name: str, value: Any, allowed: Sequence[str]) -> Any:
+    if value not in allowed:
+        raise InvalidInputError(name, f"{value!r} is unknown; use one of {', '.join(allowed)}")
+    return value
+
+
+def _check_size(name: str, actual: int, limit: int) -> None:
+    if actual > limit:
+        raise LimitExceededError(name, limit=limit, actual=actual)

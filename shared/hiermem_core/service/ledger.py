@@ -1,0 +1,122 @@
+"""A batch of writes, each seeing what those before it did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hiermem_core.backends.records import EntryWrite, Kept
+from hiermem_core.errors import KeyConflictError
+from hiermem_core.service.storing import Standing, digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hiermem_core.models.entries import EntryDraft, MemoryEntry
+    from hiermem_core.protocols import EntryReader
+
+_UNNUMBERED = 0
+
+
+class Ledger:
+    """The living entries a batch meets, as its own writes change them.
+
+    Args:
+        merges: Entries that say the same as a living one are looked for.
+    """
+
+    def __init__(self, reader: EntryReader, *, merges: bool) -> None:
+        self._reader = reader
+        self._merges = merges
+        self._by_id: dict[str, Kept] = {}
+        self._by_key: dict[tuple[str, str], Kept] = {}
+        self._by_digest: dict[str, Kept] = {}
+        self._writes: dict[str, EntryWrite] = {}
+
+    @property
+    def writes(self) -> Sequence[EntryWrite]:
+        """What is to be written, one for each entry; none takes a key another still holds."""
+        return tuple(self._writes.values())
+
+    def open_for(self, drafts: Iterable[EntryDraft]) -> None:
+        """Read what the drafts may meet."""
+        listed = list(drafts)
+        ids = {draft.id for draft in listed if draft.id is not None}
+        keys = {(str(d.namespace), d.key) for d in listed if d.key is not None}
+        digests = {d for draft in listed if (d := self._digest(draft)) is not None}
+        self._by_id.update(self._reader.by_id(ids) if ids else {})
+        self._by_key.update(self._reader.by_key(keys) if keys else {})
+        self._by_digest.update(self._reader.by_digest(digests) if digests else {})
+        for kept in (*self._by_key.values(), *self._by_digest.values()):
+            self._by_id.setdefault(kept.entry.id, kept)
+
+    def open_ids(self, ids: Iterable[str]) -> None:
+        """Read the entries of some ids."""
+        self._by_id.update(self._reader.by_id(set(ids)))
+
+    def standing(self, draft: EntryDraft) -> Standing:
+        """Return what a draft meets."""
+        key = None if draft.key is None else (str(draft.namespace), draft.key)
+        digest = self._digest(draft)
+        return Standing(
+            by_id=None if draft.id is None else self._by_id.get(draft.id),
+            by_key=None if key is None else self._by_key.get(key),
+            twin=None if digest is None else self._by_digest.get(digest),
+        )
+
+    def find(self, entry_id: str) -> Kept | None:
+        """Return the entry of an id, as it stands by now."""
+        return self._by_id.get(entry_id)
+
+    def check_key(self, entry: MemoryEntry) -> None:
+        """Raise `KeyConflictError` where another entry bears the entry's key."""
+        if entry.key is None:
+            return
+        key = (entry.namespace, entry.key)
+        if key not in self._by_key:
+            self._by_key.update(self._reader.by_key({key}))
+        holder = self._by_key.get(key)
+        if holder is not None and holder.entry.id != entry.id:
+            raise KeyConflictError(entry.id, entry.key)
+
+    def record(self, write: EntryWrite, old: Kept | None) -> None:
+        """Take a write into the batch, in place of an earlier one of the same entry."""
+        entry = write.entry
+        earlier = self._writes.pop(entry.id, None)
+        if earlier is not None:
+            write = _joined(earlier, write)
+        self._writes[entry.id] = write
+        has_vector = write.keeps_vector or write.vector is not None
+        kept = Kept(old.number if old else _UNNUMBERED, entry, has_vector)
+        if old is not None and old.entry.key is not None:
+            self._by_key.pop((old.entry.namespace, old.entry.key), None)
+        self._by_digest = {d: k for d, k in self._by_digest.items() if k.entry.id != entry.id}
+        if old is not None:
+            self._forget_digest(old)
+        self._by_id[entry.id] = kept
+        if entry.key is not None:
+            self._by_key[entry.namespace, entry.key] = kept
+        if write.digest is not None:
+            self._by_digest.setdefault(write.digest, kept)
+
+    def _forget_digest(self, old: Kept) -> None:
+        digest = digest_of(old.entry)
+        twin = None if digest is None else self._by_digest.get(digest)
+        if twin is not None and twin.entry.id == old.entry.id:
+            del self._by_digest[str(digest)]
+
+    def _digest(self, draft: EntryDraft) -> str | None:
+        return digest_of(draft) if self._merges and draft.id is None else None
+
+
+def _joined(earlier: EntryWrite, later: EntryWrite) -> EntryWrite:
+    """Return one write for two of an entry: the later, on the row of the earlier."""
+    later = replace(later, number=earlier.number)
+    if later.keeps_vector:
+        return replace(
+            later,
+            vector=earlier.vector,
+            keeps_vector=earlier.keeps_vector,
+            awaits_vector=earlier.awaits_vector,
+        )
+    return later

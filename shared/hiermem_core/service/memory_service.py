@@ -1,0 +1,317 @@
+"""The memory service: the long-term entries of one tenant."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hiermem_core.errors import InvalidInputError
+from hiermem_core.models import events
+from hiermem_core.models.ids import check_name
+from hiermem_core.models.metadata import copied
+from hiermem_core.models.namespaces import format_namespace
+from hiermem_core.models.results import BulkInsertResult, BulkResult, PurgeResult
+from hiermem_core.service.checking import (
+    as_entry_draft,
+    as_query,
+    checked_items,
+    restrictions_of,
+)
+from hiermem_core.service.searching import EntrySearch
+from hiermem_core.service.statistics import stats_of
+from hiermem_core.service.writing import EntryWriting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hiermem_core.models.entries import EntryDraft, EntryUpdate, MemoryEntry
+    from hiermem_core.models.health import Health
+    from hiermem_core.models.queries import MemoryQuery, SearchResult
+    from hiermem_core.models.results import ForgetReceipt, MemoryStats
+    from hiermem_core.service.collaborators import Collaborators
+
+_CLEARED_AT_ONCE = 1000
+
+
+class MemoryService:
+    """The entries of one tenant: store, find, change and forget them.
+
+    The same rules hold on every backend. Everything is safe to call from several threads and
+    inside a running event loop. No transaction is open while an embedder runs.
+    """
+
+    def __init__(self, shared: Collaborators, *, tenant_id: str) -> None:
+        self._shared = shared
+        self._tenant = tenant_id
+        self._writing = EntryWriting(
+            shared.backend,
+            shared.vectoriser,
+            tenant_id=tenant_id,
+            clock=shared.clock,
+            merges=shared.merges,
+            tell=shared.tell,
+            after_write=shared.after_write,
+        )
+        self._searching = EntrySearch(
+            shared.backend, shared.vectoriser, tenant_id=tenant_id, clock=shared.clock
+        )
+
+    def store(
+        self, entry: EntryDraft | MemoryEntry | str | Mapping[str, Any], /, **fields: Any
+    ) -> str:
+        """Store an entry and return its id.
+
+        Under an id or key that exists it replaces everything but id and creation time. A semantic
+        or procedural entry without id and key that says what a living one says is counted there.
+
+        Raises:
+            InvalidInputError: The entry cannot be stored. Nothing was.
+            LimitExceededError: A field is too large. Nothing was stored.
+            KeyConflictError: Id and key name two entries. Nothing was stored.
+            EmbedderMismatchError: The location's vectors are by another embedder.
+        """
+        return self._writing.store_one(as_entry_draft(entry, fields)).id
+
+    def retrieve(
+        self,
+        entry_id: str | None = None,
+        /,
+        *,
+        namespace: str | Sequence[str] | None = None,
+        key: str | None = None,
+        include_embedding: bool = False,
+    ) -> MemoryEntry | None:
+        """Return the entry of an id, or of a namespace and key; `None` where there is none.
+
+        Raises:
+            InvalidInputError: Neither an id nor a key was given, or both.
+        """
+        shared, now = self._shared, self._shared.clock.now()
+        entry_id, place = _one_name(entry_id, namespace, key)
+        generation = shared.backend.generation(self._tenant)
+        if entry_id is not None and not include_embedding:
+            cached = shared.cache.get(self._tenant, entry_id, generation, now)
+            if cached is not None:
+                return _copy(cached)
+        with shared.backend.read(self._tenant, now) as reader:
+            if entry_id is not None:
+                kept = reader.by_id({entry_id}).get(entry_id)
+            else:
+                kept = reader.by_key({place}).get(place)
+            if kept is None:
+                return None
+            vector = reader.vector_of(kept.number) if include_embedding else None
+        shared.cache.put(self._tenant, kept.entry, generation)
+        return replace(_copy(kept.entry), embedding=None if vector is None else tuple(vector))
+
+    def update(
+        self,
+        entry_id: str,
+        changes: EntryUpdate | None = None,
+        /,
+        *,
+        expected_version: int | None = None,
+        **fields: Any,
+    ) -> MemoryEntry | None:
+        """Change exactly the given fields; `None` is a value. An absent id gives `None`.
+
+        Raises:
+            InvalidInputError: A field cannot be changed, or not to this. Nothing was changed.
+            VersionConflictError: `expected_version` is not the entry's. Nothing was changed.
+            KeyConflictError: Another entry of the namespace bears the new key.
+        """
+        given = {**(changes or {}), **fields}
+        change = (check_name("id", entry_id), given, expected_version)
+        answers, failed = self._writing.change([change])
+        if failed:
+            raise failed[0].error
+        changed = answers[entry_id]
+        return None if changed is None else _copy(changed)
+
+    def delete(
+        self,
+        entry_id: str | None = None,
+        /,
+        *,
+        namespace: str | Sequence[str] | None = None,
+        key: str | None = None,
+    ) -> bool:
+        """Delete the entry of an id, or of a namespace and key; say whether there was one.
+
+        Raises:
+            InvalidInputError: Neither an id nor a key was given, or both.
+        """
+        entry_id, place = _one_name(entry_id, namespace, key)
+        if entry_id is None:
+            with self._shared.backend.read(self._tenant, self._shared.clock.now()) as reader:
+                kept = reader.by_key({place}).get(place)
+            if kept is None:
+                return False
+            entry_id = kept.entry.id
+        return self._writing.remove([entry_id])[entry_id]
+
+    def search(self, query: MemoryQuery | str | None = None, /, **fields: Any) -> SearchResult:
+        """Return the entries that answer a query, best first.
+
+        Without text it lists, newest change first. See `MemoryQuery` for the fields.
+
+        Raises:
+            InvalidInputError: A field is unknown or out of range, a filter cannot be understood.
+            UnsupportedSearchError: The backend has no index for the mode.
+            IndexUnavailableError: Semantic search waits for a reindex.
+            EmbedderMismatchError: The location's vectors are by another embedder.
+        """
+        self._shared.before_search(self._tenant)
+        mode, result = self._searching.run(as_query(query, fields))
+        self._shared.tell(events.SearchServed(self._tenant, mode, len(result)))
+        return result
+
+    def search_semantic(self, text: str, k: int = 10, /, **fields: Any) -> SearchResult:
+        """Return the `k` entries nearest in meaning; `search` in semantic mode."""
+        return self.search(text, mode="semantic", limit=k, **fields)
+
+    def list_namespaces(
+        self, under: str | Sequence[str] | None = None, *, limit: int = 1000, offset: int = 0
+    ) -> list[str]:
+        """Return, sorted, the namespaces at or below `under` that hold an entry now."""
+        page = as_query(None, {"limit": limit, "offset": offset})
+        path = None if under is None else format_namespace(under)
+        with self._shared.backend.read(self._tenant, self._shared.clock.now()) as reader:
+            return list(reader.namespaces(path, limit=page.limit, offset=page.offset))
+
+    def clear_namespace(self, namespace: str | Sequence[str], *, subtree: bool = True) -> int:
+        """Remove every entry of a namespace, and with `subtree` below it; return how many.
+
+        Raises:
+            InvalidNamespaceError: It names no namespace; `forget(everything=True)` empties all.
+        """
+        path = format_namespace(namespace)
+        query = as_query(None, {"namespace": path, "subtree": subtree})
+        removed = self._clear(query)
+        if removed:
+            self._shared.tell(events.NamespaceCleared(self._tenant, path, removed))
+        return removed
+
+    def _clear(self, query: MemoryQuery) -> int:
+        restrictions = restrictions_of(query)
+        removed = 0
+        while True:
+            now = self._shared.clock.now()
+            with self._shared.backend.write(self._tenant, now) as writer:
+                found = writer.listed(restrictions, limit=_CLEARED_AT_ONCE)
+                kept = writer.by_id({entry.id for entry in found})
+                writer.remove([one.number for one in kept.values()])
+            removed += len(found)
+            if len(found) < _CLEARED_AT_ONCE:
+                self._shared.after_write(self._tenant)
+                return removed
+
+    def bulk_insert(
+        self,
+        entries: Iterable[EntryDraft | MemoryEntry | str | Mapping[str, Any]],
+        *,
+        batch_size: int = 100,
+    ) -> BulkInsertResult:
+        """Store many entries, a transaction a batch; a bad item never fails another.
+
+        Raises:
+            LimitExceededError: There are more than 10,000.
+            BackendError: A batch cannot be written; what came before it is stored.
+        """
+        items = checked_items(entries)
+        if batch_size < 1:
+            raise InvalidInputError("batch_size", "must be at least 1")
+        ids: list[str | None] = [None] * len(items)
+        failed, pending = [], []
+        for start in range(0, len(items), batch_size):
+            drafts, refused = self._writing.check(items[start : start + batch_size])
+            stored, lost, waiting = self._writing.store(drafts) if drafts else ({}, [], [])
+            for place, entry in stored.items():
+                ids[start + place] = entry.id
+            failed += [replace(one, index=start + one.index) for one in (*refused, *lost)]
+            pending += waiting
+        failed.sort(key=lambda one: one.index)
+        return BulkInsertResult(tuple(ids), tuple(failed), tuple(dict.fromkeys(pending)))
+
+    def bulk_get(self, ids: Iterable[str]) -> dict[str, MemoryEntry | None]:
+        """Return for each id its entry, or `None`."""
+        wanted = _distinct(ids)
+        if not wanted:
+            return {}
+        with self._shared.backend.read(self._tenant, self._shared.clock.now()) as reader:
+            found = reader.by_id(wanted)
+        return {i: _copy(found[i].entry) if i in found else None for i in wanted}
+
+    def bulk_update(
+        self, updates: Iterable[tuple[str, EntryUpdate] | Mapping[str, Any]]
+    ) -> BulkResult[MemoryEntry | None]:
+        """Change many entries, given as `(id, changes)` or `{"id": ..., "update": {...}}`."""
+        changes = [_as_change(update) for update in checked_items(updates)]
+        if not changes:
+            return BulkResult({})
+        answers, failed = self._writing.change(changes)
+        return BulkResult(
+            {i: None if entry is None else _copy(entry) for i, entry in answers.items()},
+            tuple(failed),
+        )
+
+    def bulk_delete(self, ids: Iterable[str]) -> BulkResult[bool]:
+        """Delete many entries; say for each id whether there was one."""
+        wanted = _distinct(ids)
+        return BulkResult(self._writing.remove(wanted) if wanted else {})
+
+    def purge_expired(self, *, limit: int = 1000) -> PurgeResult:
+        """Remove up to `limit` expired entries; repeat until none remains."""
+        if limit < 0:
+            raise InvalidInputError("limit", "must be at least 0")
+        with self._shared.backend.write(self._tenant, self._shared.clock.now()) as writer:
+            removed, remaining = writer.remove_expired(limit=limit)
+        if removed:
+            self._shared.tell(events.EntriesPurged(self._tenant, removed))
+            self._shared.after_write(self._tenant)
+        return PurgeResult(removed, remaining)
+
+    def generation(self) -> int:
+        """Return a figure that grows with every committed change of the tenant's entries."""
+        return self._shared.backend.generation(self._tenant)
+
+    def wait_for_index(self, timeout: float | None = None) -> bool:
+        """Make the vectors that rows wait for, and tell whether none waits any more.
+
+        Args:
+            timeout: Seconds to wait at most; `None`: until it is done.
+        """
+        return self._shared.catch_up(self._tenant, timeout)
+
+    def stats(self) -> MemoryStats:
+        """Return what is kept of this tenant, and what answers each search mode."""
+        return stats_of(self._shared, self._tenant)
+
+
+def _one_name(
+    entry_id: str | None, namespace: str | Sequence[str] | None, key: str | None
+) -> tuple[str | None, tuple[str, str]]:
+    if (entry_id is None) == (key is None):
+        raise InvalidInputError("id", "give either an id, or a key with its namespace")
+    if entry_id is not None:
+        return check_name("id", entry_id), ("", "")
+    path = "default" if namespace is None else format_namespace(namespace)
+    return None, (path, str(key))
+
+
+def _distinct(ids: Iterable[str]) -> list[str]:
+    return [check_name("id", entry_id) for entry_id in dict.fromkeys(checked_items(ids))]
+
+
+def _as_change(value: Any) -> tuple[str, Mapping[str, Any], int | None]:
+    if isinstance(value, dict) and set(value) >= {"id", "update"}:
+        entry_id, fields = value["id"], value["update"]
+        return check_name("id", entry_id), fields, value.get("expected_version")
+    if isinstance(value, tuple) and len(value) == 2:
+        return check_name("id", value[0]), value[1], None
+    raise InvalidInputError("updates", "must be (id, changes) pairs")
+
+
+def _copy(entry: MemoryEntry) -> MemoryEntry:
+    """Return an entry that shares nothing a caller could change."""
+    return replace(entry, metadata=copied(entry.metadata)) if entry.metadata else entry

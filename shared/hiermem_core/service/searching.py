@@ -1,0 +1,280 @@
+"""Answering queries on the entries of one tenant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from hiermem_core.backends.ranking import Candidate, fuse_by_rank, rank
+from hiermem_core.backends.records import Scored
+from hiermem_core.backends.restrictions import Scope
+from hiermem_core.errors import (
+    BackendError,
+    InvalidInputError,
+    UnsupportedSearchError,
+)
+from hiermem_core.models.context import ContextWarning
+from hiermem_core.models.entries import MemoryEntry
+from hiermem_core.models.namespaces import close_names
+from hiermem_core.models.queries import EVERYWHERE, Hit, SearchResult
+from hiermem_core.service.checking import checked_vector, restrictions_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from hiermem_core.backends.records import Kept, Vector
+    from hiermem_core.backends.restrictions import Restrictions
+    from hiermem_core.models.queries import MemoryQuery
+    from hiermem_core.protocols import Backend, Clock, EntryReader
+    from hiermem_core.service.vectorising import Vectoriser
+
+LEG = 200
+"""Rows each leg of a hybrid search gives to the ranking; what lies beyond follows in leg order."""
+
+_ENTRY_FIELDS = tuple(field.name for field in fields(MemoryEntry))
+_NEVER = frozenset({"keyword", "semantic", "hybrid"})
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Rows with their scores, best first, and what explains them."""
+
+    rows: Sequence[tuple[int, float]]
+    terms: Mapping[int, Mapping[str, Any]]
+    plan: str
+    warnings: tuple[ContextWarning, ...] = ()
+
+
+class EntrySearch:
+    """Search the entries of a tenant."""
+
+    def __init__(
+        self, backend: Backend, vectoriser: Vectoriser, *, tenant_id: str, clock: Clock
+    ) -> None:
+        self._backend = backend
+        self._vectoriser = vectoriser
+        self._tenant = tenant_id
+        self._clock = clock
+
+    @property
+    def modes(self) -> frozenset[str]:
+        """The modes that can be asked for."""
+        modes = set(self._backend.modes) | EVERYWHERE
+        return frozenset(modes)
+
+    def run(self, query: MemoryQuery) -> tuple[str, SearchResult]:
+        """Return the mode that answered, and the hits."""
+        now = self._clock.now()
+        restrictions = restrictions_of(query)
+        mode = self._mode_of(query)
+        if mode in _NEVER and query.vector is None and not (query.text or "").strip():
+            result = SearchResult()
+        elif mode in _NEVER:
+            result = self._ranked_hits(query, mode, restrictions, now)
+        else:
+            result = self._listed_hits(query, _narrowed(restrictions, query, mode), now)
+        return mode, self._with_namespace_warning(result, restrictions, now)
+
+    def _mode_of(self, query: MemoryQuery) -> str:
+        if query.mode is not None:
+            self._check_mode(query)
+            return query.mode
+        if query.text is None and query.vector is None:
+            return "listing"
+        if query.text is None:
+            return "semantic"
+        found = [mode for mode in ("hybrid", "semantic", "keyword") if self._has(mode, query)]
+        if not found:
+            self._refuse("semantic")
+        return found[0]
+
+    def _has(self, mode: str, query: MemoryQuery) -> bool:
+        if mode not in self._backend.modes:
+            return False
+        return (
+            mode == "keyword" or query.vector is not None or self._vectoriser.embedder is not None
+        )
+
+    def _check_mode(self, query: MemoryQuery) -> None:
+        if query.mode in {"exact", "prefix"} and query.text is None:
+            raise InvalidInputError(
+                "text", f"is missing; {query.mode} search compares keys with it"
+            )
+        if query.mode in _NEVER and not self._has(str(query.mode), query):
+            self._refuse(str(query.mode))
+
+    def _refuse(self, mode: str) -> None:
+        has_index = mode in self._backend.modes
+        remedy = (
+            'give an embedder, or install "hiermem-core[embed]"'
+            if has_index
+            else f'use backend="hybrid", or one of the modes {", ".join(sorted(self.modes))}'
+        )
+        raise UnsupportedSearchError(mode, self._backend.name, remedy)
+
+    def _listed_hits(
+        self, query: MemoryQuery, restrictions: Restrictions, now: datetime
+    ) -> SearchResult:
+        if (query.threshold or 0) > 1:
+            return SearchResult()
+        with self._backend.read(self._tenant, now) as reader:
+            entries = reader.listed(restrictions, limit=query.limit, offset=query.offset)
+            numbers = reader.by_id({e.id for e in entries}) if query.include_embedding else {}
+            hits = [
+                _hit(entry, 1.0, _embedding(reader, numbers.get(entry.id)), {}) for entry in entries
+            ]
+        return SearchResult(hits)
+
+    def _ranked_hits(
+        self, query: MemoryQuery, mode: str, restrictions: Restrictions, now: datetime
+    ) -> SearchResult:
+        scope = Scope(tenant=self._tenant, now=now, entries=restrictions)
+        wanted = query.offset + query.limit
+        if not wanted:
+            return SearchResult()
+        ranked = self._rank(query, mode, scope, wanted)
+        rows = [row for row in ranked.rows if row[1] >= (query.threshold or 0)]
+        with self._backend.read(self._tenant, now) as reader:
+            kept = reader.by_number([number for number, _ in rows])
+            living = [(kept[number], score) for number, score in rows if number in kept]
+            page = _in_order(living, in_legs=mode == "hybrid")[query.offset : wanted]
+            hits = [
+                _hit(
+                    one.entry,
+                    score,
+                    _embedding(reader, one if query.include_embedding else None),
+                    self._explanation(query, ranked, one.number),
+                )
+                for one, score in page
+            ]
+        return SearchResult(hits, warnings=ranked.warnings)
+
+    def _explanation(self, query: MemoryQuery, ranked: Ranked, number: int) -> dict[str, Any]:
+        if not query.explain:
+            return {}
+        return {**ranked.terms.get(number, {}), "plan": ranked.plan}
+
+    def _rank(self, query: MemoryQuery, mode: str, scope: Scope, wanted: int) -> Ranked:
+        if mode == "keyword":
+            found = self._backend.keyword(scope, query.text or "", limit=wanted)
+            rows = [(number, value / (1 + value)) for number, value in found.rows]
+            return Ranked(rows, {n: {"bm25": v} for n, v in found.rows}, found.plan)
+        if mode == "semantic":
+            found = self._backend.nearest(scope, self._vector(query), limit=wanted)
+            rows = [(number, max(0.0, cosine)) for number, cosine in found.rows]
+            return Ranked(rows, {n: {"cosine": c} for n, c in found.rows}, found.plan)
+        return self._hybrid(query, scope, wanted)
+
+    def _hybrid(self, query: MemoryQuery, scope: Scope, wanted: int) -> Ranked:
+        depth = max(LEG, wanted)
+        warnings: tuple[ContextWarning, ...] = ()
+        words = self._backend.keyword(scope, query.text or "", limit=depth)
+        try:
+            vector = self._vector(query)
+            near = self._backend.nearest(scope, vector, limit=depth)
+        except BackendError as error:
+            if query.vector is not None:
+                raise
+            warnings = (_weaker(error, is_degraded=self._vectoriser.is_degraded),)
+            near, vector = Scored((), type(error).__name__), None
+        plan = f"{words.plan}; {near.plan}"
+        if query.fusion == "rrf":
+            legs = [[n for n, _ in words.rows], [n for n, _ in near.rows]]
+            return Ranked(fuse_by_rank(legs), _raw_terms(words, near), plan, warnings)
+        head = self._head(scope, vector, words, near, explain=query.explain)
+        rows = [(one.number, one.score) for one in head]
+        seen = {number for number, _ in rows}
+        beyond = [n for n, _ in (*near.rows[LEG:], *words.rows[LEG:]) if n not in seen]
+        rows += [(number, 0.0) for number in dict.fromkeys(beyond)]
+        return Ranked(rows, {one.number: one.terms for one in head}, plan, warnings)
+
+    def _head(
+        self, scope: Scope, vector: Vector | None, words: Scored, near: Scored, *, explain: bool
+    ) -> Sequence[Any]:
+        cosines = dict(near.rows[:LEG])
+        values = dict(words.rows[:LEG])
+        missing = [number for number in values if number not in cosines]
+        if vector is not None and missing:
+            cosines |= self._backend.cosines(scope, vector, missing)
+        union = dict.fromkeys([*cosines, *values])
+        candidates = [
+            Candidate(number, values.get(number, 0.0), cosines.get(number), None)
+            for number in union
+        ]
+        return rank(candidates, explain=explain)
+
+    def _vector(self, query: MemoryQuery) -> Vector:
+        if query.vector is not None:
+            return checked_vector(query.vector, self._vectoriser.dimension)
+        return self._vectoriser.question(query.text or "")
+
+    def _with_namespace_warning(
+        self, result: SearchResult, restrictions: Restrictions, now: datetime
+    ) -> SearchResult:
+        namespace = restrictions.namespace
+        if result or namespace is None:
+            return result
+        with self._backend.read(self._tenant, now) as reader:
+            if reader.namespaces(namespace, limit=1):
+                return result
+            known = reader.namespaces(None, limit=10_000)
+        close = close_names(namespace, known)
+        warning = ContextWarning("unknown_namespace", detail={"close": close})
+        return SearchResult(result, warnings=(*result.warnings, warning))
+
+
+def _weaker(error: BackendError, *, is_degraded: bool) -> ContextWarning:
+    facts = {"error": type(error).__name__}
+    return ContextWarning(
+        "index_rebuilding" if is_degraded else "semantic_unavailable", detail=facts
+    )
+
+
+def _narrowed(restrictions: Restrictions, query: MemoryQuery, mode: str) -> Restrictions:
+    """Return the restrictions with what a mode asks of the key or tags."""
+    text = query.text
+    if mode == "exact":
+        return replace(restrictions, key=text)
+    if mode == "prefix":
+        return replace(restrictions, key_prefix=text)
+    if mode == "tag" and text is not None:
+        return replace(restrictions, tags=(*restrictions.tags, text))
+    return restrictions
+
+
+def _in_order(living: list[tuple[Kept, float]], *, in_legs: bool) -> list[tuple[Kept, float]]:
+    """Return hits in their total order: score, newest change, id.
+
+    Args:
+        in_legs: Those of score 0 lie beyond the ranking and stay in the order of the legs.
+    """
+
+    def order(one: tuple[Kept, float]) -> tuple[float, float, str]:
+        kept, score = one
+        if in_legs and not score:
+            return (0.0, 0.0, "")
+        return (-score, -kept.entry.updated_at.timestamp(), kept.entry.id)
+
+    return sorted(living, key=order)
+
+
+def _raw_terms(words: Scored, near: Scored) -> dict[int, dict[str, Any]]:
+    terms: dict[int, dict[str, Any]] = {}
+    for place, (number, value) in enumerate(words.rows, 1):
+        terms.setdefault(number, {}).update(bm25=value, keyword_rank=place)
+    for place, (number, cosine) in enumerate(near.rows, 1):
+        terms.setdefault(number, {}).update(cosine=cosine, vector_rank=place)
+    return terms
+
+
+def _embedding(reader: EntryReader, kept: Kept | None) -> Sequence[float] | None:
+    return None if kept is None else reader.vector_of(kept.number)
+
+
+def _hit(
+    entry: MemoryEntry, score: float, embedding: Sequence[float] | None, explanation: Any
+) -> Hit:
+    values = {name: getattr(entry, name) for name in _ENTRY_FIELDS}
+    values["embedding"] = None if embedding is None else tuple(embedding)
+    return Hit(**values, score=score, explanation=explanation)

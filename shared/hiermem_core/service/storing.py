@@ -1,0 +1,139 @@
+"""What becomes of an entry that is stored or changed. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from hiermem_core.backends.records import EntryWrite, Kept
+from hiermem_core.errors import KeyConflictError, VersionConflictError
+from hiermem_core.models.entries import DEFAULT_TRUST, MERGED_TYPES, MemoryEntry, expiry_of
+from hiermem_core.models.plain import dump_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from hiermem_core.backends.records import MadeVector
+    from hiermem_core.models.entries import EntryDraft
+
+Outcome = Literal["stored", "replaced", "merged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The living entries that a draft may meet: under its id, under its key, saying the same."""
+
+    by_id: Kept | None = None
+    by_key: Kept | None = None
+    twin: Kept | None = None
+
+
+def entry_to_write(
+    draft: EntryDraft, standing: Standing, *, now: datetime, fresh_id: str
+) -> tuple[MemoryEntry, Kept | None]:
+    """Return the entry that results from storing a draft, and the one whose place it takes.
+
+    Raises:
+        KeyConflictError: Id and key name two different entries.
+    """
+    old = _named(draft, standing)
+    if old is None and standing.twin is not None:
+        return _counted_again(standing.twin.entry, draft, now), standing.twin
+    entry = MemoryEntry(
+        id=old.entry.id if old else draft.id or fresh_id,
+        content=draft.content,
+        namespace=str(draft.namespace),
+        type=draft.type,
+        key=draft.key,
+        tags=tuple(draft.tags),
+        metadata=draft.metadata,
+        created_at=old.entry.created_at if old else draft.created_at or now,
+        updated_at=now,
+        ttl=draft.ttl,
+        expires_at=expiry_of(now, draft.ttl),
+        version=old.entry.version + 1 if old else 1,
+        times_stored=old.entry.times_stored + 1 if old else 1,
+        source=draft.source,
+        trust=DEFAULT_TRUST[draft.source] if draft.trust is None else draft.trust,
+        derived_from=tuple(draft.derived_from),
+        user_id=draft.user_id,
+    )
+    return entry, old
+
+
+def changed_entry(
+    entry: MemoryEntry, changes: Mapping[str, Any], *, now: datetime, expected_version: int | None
+) -> MemoryEntry:
+    """Return an entry with exactly the given fields changed.
+
+    Raises:
+        VersionConflictError: The entry has another version.
+    """
+    if expected_version not in (None, entry.version):
+        raise VersionConflictError(expected=expected_version or 0, actual=entry.version)
+    values = {name: value for name, value in changes.items() if name != "embedding"}
+    if "ttl" in values:
+        values["expires_at"] = expiry_of(now, values["ttl"])
+    if "trust" in values and values["trust"] is None:
+        values["trust"] = DEFAULT_TRUST[entry.source]
+    return replace(entry, **values, updated_at=now, version=entry.version + 1)
+
+
+def write_of(
+    entry: MemoryEntry, old: Kept | None, vector: MadeVector | None, *, awaits: bool, merges: bool
+) -> EntryWrite:
+    """Return how to write an entry; its vector stays where its content did and none is given.
+
+    Args:
+        awaits: A vector that is missing is made later.
+        merges: Entries that say the same are counted, so this one must be recognisable.
+    """
+    is_same = old is not None and old.entry.content == entry.content
+    keeps = is_same and vector is None and old is not None and old.has_vector
+    return EntryWrite(
+        entry=entry,
+        number=None if old is None else old.number,
+        vector=vector,
+        keeps_vector=keeps,
+        awaits_vector=awaits and vector is None and not keeps,
+        digest=digest_of(entry) if merges else None,
+    )
+
+
+def digest_of(entry: MemoryEntry | EntryDraft) -> str | None:
+    """Return what an entry shares with those that say the same; `None`: it is never merged.
+
+    Content is compared after NFC and with runs of white space as one space; letter case, digits
+    and signs count.
+    """
+    if entry.type not in MERGED_TYPES or entry.key is not None:
+        return None
+    text = " ".join(unicodedata.normalize("NFC", entry.content).split())
+    facts = [text, str(entry.namespace), entry.user_id, list(entry.tags), entry.metadata]
+    return hashlib.sha256(dump_json(facts).encode()).hexdigest()
+
+
+def _named(draft: EntryDraft, standing: Standing) -> Kept | None:
+    by_id, by_key = standing.by_id, standing.by_key
+    if by_key is not None and draft.id not in (None, by_key.entry.id):
+        raise KeyConflictError(str(draft.id), str(draft.key))
+    return by_id or by_key
+
+
+def _counted_again(entry: MemoryEntry, draft: EntryDraft, now: datetime) -> MemoryEntry:
+    """Return an entry stored once more: it lives as long as the longer-lived of both."""
+    expires_at = expiry_of(now, draft.ttl)
+    ttl, later = entry.ttl, entry.expires_at
+    if later is not None and (expires_at is None or expires_at > later):
+        ttl, later = draft.ttl, expires_at
+    return replace(
+        entry,
+        ttl=ttl,
+        expires_at=later,
+        times_stored=entry.times_stored + 1,
+        version=entry.version + 1,
+        updated_at=now,
+    )

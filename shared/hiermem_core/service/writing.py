@@ -1,0 +1,248 @@
+"""Storing, changing and removing entries: embed first, then one short transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hiermem_core.backends.records import MadeVector
+from hiermem_core.errors import HierMemError
+from hiermem_core.models import events
+from hiermem_core.models.ids import new_id
+from hiermem_core.models.results import Failure
+from hiermem_core.models.text import TextCleaner
+from hiermem_core.service.checking import as_entry_draft, checked_draft, checked_fields
+from hiermem_core.service.ledger import Ledger
+from hiermem_core.service.storing import changed_entry, entry_to_write, write_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hiermem_core.backends.records import Kept
+    from hiermem_core.models.entries import EntryDraft, MemoryEntry
+    from hiermem_core.models.events import Event
+    from hiermem_core.protocols import Backend, Clock
+    from hiermem_core.service.vectorising import Vectoriser
+
+
+class EntryWriting:
+    """Write entries of one tenant.
+
+    Args:
+        merges: An entry that says the same as a living one is counted, not stored again.
+        tell: Takes the events of a change, after its commit.
+        after_write: Told of the tenant after each commit.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        vectoriser: Vectoriser,
+        *,
+        tenant_id: str,
+        clock: Clock,
+        merges: bool,
+        tell: Callable[[Event], None],
+        after_write: Callable[[str], None],
+    ) -> None:
+        self._backend = backend
+        self._vectoriser = vectoriser
+        self._tenant = tenant_id
+        self._clock = clock
+        self._merges = merges
+        self._tell = tell
+        self._go_on = after_write
+
+    def check(self, items: Sequence[Any]) -> tuple[dict[int, EntryDraft], list[Failure]]:
+        """Return the drafts that can be stored, by place, and the failures of the others."""
+        drafts: dict[int, EntryDraft] = {}
+        failed = []
+        cleaner = TextCleaner()
+        for place, item in enumerate(items):
+            try:
+                drafts[place] = self.checked(as_entry_draft(item, {}), cleaner)
+            except HierMemError as error:
+                entry_id = getattr(item, "id", None)
+                failed.append(
+                    Failure(place, entry_id if isinstance(entry_id, str) else None, error)
+                )
+        self._tell_cleaned(cleaner)
+        return drafts, failed
+
+    def checked(self, draft: EntryDraft, cleaner: TextCleaner) -> EntryDraft:
+        """Return a draft that holds every rule, its own vector's length included."""
+        ready = checked_draft(draft, cleaner)
+        if ready.embedding is not None:
+            self._vectoriser.check_length(ready.embedding)
+        return ready
+
+    def store_one(self, draft: EntryDraft) -> MemoryEntry:
+        """Store one draft as given, and return the entry."""
+        cleaner = TextCleaner()
+        ready = {0: self.checked(draft, cleaner)}
+        stored, failed, _ = self.store(ready)
+        if failed:
+            raise failed[0].error
+        self._tell_cleaned(cleaner)
+        return stored[0]
+
+    def store(
+        self, drafts: Mapping[int, EntryDraft]
+    ) -> tuple[dict[int, MemoryEntry], list[Failure], list[str]]:
+        """Store checked drafts in one transaction.
+
+        Returns:
+            The entries by place, the failures, and the ids that wait for their vector.
+        """
+        vectors = self._vectors_of(drafts)
+        now = self._clock.now()
+        stored: dict[int, MemoryEntry] = {}
+        failed: list[Failure] = []
+        with self._backend.write(self._tenant, now) as writer:
+            ledger = Ledger(writer, merges=self._merges)
+            ledger.open_for(drafts.values())
+            for place, draft in drafts.items():
+                try:
+                    stored[place] = self._enter(ledger, draft, vectors.get(place), now)
+                except HierMemError as error:
+                    failed.append(Failure(place, draft.id, error))
+            writer.put(ledger.writes)
+        waiting = [write.entry.id for write in ledger.writes if write.awaits_vector]
+        for entry in stored.values():
+            self._tell(events.EntryStored(self._tenant, entry.id, entry.version))
+        self._after_write(waiting)
+        return stored, failed, waiting
+
+    def _enter(
+        self, ledger: Ledger, draft: EntryDraft, vector: MadeVector | None, now: Any
+    ) -> MemoryEntry:
+        standing = ledger.standing(draft)
+        entry, old = entry_to_write(draft, standing, now=now, fresh_id=new_id(now))
+        merges = self._merges and draft.id is None
+        write = write_of(entry, old, vector, awaits=self._vectoriser.is_on, merges=merges)
+        ledger.record(write, old)
+        return entry
+
+    def _vectors_of(self, drafts: Mapping[int, EntryDraft]) -> dict[int, MadeVector]:
+        """Return vectors of the drafts that bring one or whose text is new, by place."""
+        own = {
+            place: MadeVector(draft.embedding)  # type: ignore[arg-type]
+            for place, draft in drafts.items()
+            if draft.embedding is not None
+        }
+        if self._vectoriser.is_on:
+            with self._backend.read(self._tenant, self._clock.now()) as reader:
+                ledger = Ledger(reader, merges=self._merges)
+                ledger.open_for(draft for place, draft in drafts.items() if place not in own)
+            wanted = {
+                place: draft.content
+                for place, draft in drafts.items()
+                if place not in own and not _is_embedded(ledger, draft)
+            }
+            own |= self._vectoriser.vectors_of(wanted)
+        return own
+
+    def change(
+        self, changes: Sequence[tuple[str, Mapping[str, Any], int | None]]
+    ) -> tuple[dict[str, MemoryEntry | None], list[Failure]]:
+        """Change fields of entries in one transaction; absent ids give `None`."""
+        cleaner = TextCleaner()
+        ready: dict[int, dict[str, Any]] = {}
+        failed: list[Failure] = []
+        answers: dict[str, MemoryEntry | None] = {}
+        for place, (entry_id, given, _) in enumerate(changes):
+            try:
+                ready[place] = checked_fields(given, cleaner)
+                if ready[place].get("embedding") is not None:
+                    self._vectoriser.check_length(ready[place]["embedding"])
+            except HierMemError as error:
+                failed.append(Failure(place, entry_id, error))
+        vectors = self._changed_vectors(changes, ready)
+        now = self._clock.now()
+        told = []
+        with self._backend.write(self._tenant, now) as writer:
+            ledger = Ledger(writer, merges=self._merges)
+            ledger.open_ids(changes[place][0] for place in ready)
+            for place, fields in ready.items():
+                entry_id, _, expected = changes[place]
+                old = ledger.find(entry_id)
+                if old is None:
+                    answers[entry_id] = None
+                    continue
+                try:
+                    entry = changed_entry(old.entry, fields, now=now, expected_version=expected)
+                    ledger.check_key(entry)
+                except HierMemError as error:
+                    failed.append(Failure(place, entry_id, error))
+                    continue
+                self._record_change(ledger, entry, old, vectors.get(place), fields)
+                answers[entry_id] = entry
+                told.append(events.EntryUpdated(self._tenant, entry_id, entry.version))
+            writer.put(ledger.writes)
+        waiting = [write.entry.id for write in ledger.writes if write.awaits_vector]
+        for event in told:
+            self._tell(event)
+        self._tell_cleaned(cleaner)
+        self._after_write(waiting)
+        return answers, failed
+
+    def _record_change(
+        self,
+        ledger: Ledger,
+        entry: MemoryEntry,
+        old: Kept,
+        vector: MadeVector | None,
+        fields: Mapping[str, Any],
+    ) -> None:
+        drops_own = "embedding" in fields and vector is None
+        standing = Kept(old.number, old.entry, has_vector=False) if drops_own else old
+        awaits = self._vectoriser.is_on
+        write = write_of(entry, standing, vector, awaits=awaits, merges=self._merges)
+        ledger.record(write, old)
+
+    def _changed_vectors(
+        self, changes: Sequence[tuple[str, Mapping[str, Any], int | None]], ready: Mapping[int, Any]
+    ) -> dict[int, MadeVector]:
+        own = {
+            place: MadeVector(fields["embedding"])
+            for place, fields in ready.items()
+            if fields.get("embedding") is not None
+        }
+        wanted = {}
+        with self._backend.read(self._tenant, self._clock.now()) as reader:
+            known = reader.by_id({changes[place][0] for place in ready})
+        for place, fields in ready.items():
+            old = known.get(changes[place][0])
+            if place in own or old is None:
+                continue
+            content = fields.get("content", old.entry.content)
+            if content != old.entry.content or ("embedding" in fields):
+                wanted[place] = content
+        return own | (self._vectoriser.vectors_of(wanted) if self._vectoriser.is_on else {})
+
+    def remove(self, ids: Sequence[str]) -> dict[str, bool]:
+        """Remove entries; say for each id whether there was one."""
+        with self._backend.write(self._tenant, self._clock.now()) as writer:
+            found = writer.by_id(set(ids))
+            writer.remove([kept.number for kept in found.values()])
+        answers = {entry_id: entry_id in found for entry_id in ids}
+        for entry_id, was_there in answers.items():
+            if was_there:
+                self._tell(events.EntryDeleted(self._tenant, entry_id))
+        self._after_write([])
+        return answers
+
+    def _after_write(self, waiting: Sequence[str]) -> None:
+        if waiting:
+            self._tell(events.IndexPending(self._tenant, len(waiting)))
+        self._go_on(self._tenant)
+
+    def _tell_cleaned(self, cleaner: TextCleaner) -> None:
+        if cleaner.replaced:
+            self._tell(events.TextSanitised(self._tenant, cleaner.replaced))
+
+
+def _is_embedded(ledger: Ledger, draft: EntryDraft) -> bool:
+    """Tell whether what a draft says has its vector already, where it will be stored."""
+    standing = ledger.standing(draft)
+    old = standing.by_id or standing.by_key or standing.twin
+    return old is not None and old.has_vector and old.entry.content == draft.content

@@ -1,0 +1,19 @@
+"""Numbers of rows: ascending, never used again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import column, select, table
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Table
+
+_sequence = table("sqlite_sequence", column("name"), column("seq"))
+
+
+def next_numbers(connection: Connection, target: Table, count: int) -> range:
+    """Return fresh numbers for rows that the running write transaction inserts into `target`."""
+    query = select(_sequence.c.seq).where(_sequence.c.name == target.name)
+    last = connection.execute(query).scalar() or 0
+    return range(last + 1, last + 1 + count)

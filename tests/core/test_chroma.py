@@ -1,0 +1,414 @@
+"""The vector index's parts: collections in Chroma, ownership of a folder, looking, retrying."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import psutil
+import pytest
+from core.vector_index import vector_for
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hiermem_core.backends import probing
+from hiermem_core.backends.chroma import ChromaIndex, collection_name, embedded
+from hiermem_core.backends.index_files import look_at_files
+from hiermem_core.backends.ownership import LOCK_NAME, Ownership
+from hiermem_core.backends.probing import Expected, Seen, judge
+from hiermem_core.backends.retrying import MOST_ATTEMPTS, after_failure, pause_ms
+from hiermem_core.errors import IndexUnavailableError, InvalidInputError
+
+pytest.importorskip("chromadb")
+
+VECTORS = np.stack([vector_for(seed) for seed in range(300)])
+
+
+def cosines_of(vector, numbers):
+    chosen = VECTORS[numbers]
+    lengths = np.linalg.norm(chosen, axis=1) * np.linalg.norm(vector)
+    return chosen @ vector / lengths
+
+
+@pytest.fixture
+def index(tmp_path):
+    opened = ChromaIndex(embedded(tmp_path / "gen-1"))
+    yield opened
+    opened.close()
+
+
+def filled(index, count=100, name="hm_a"):
+    index.add(name, range(count), VECTORS[:count])
+    return name
+
+
+def test_nearest_gives_numbers_and_cosines_best_first(index):
+    name = filled(index)
+
+    numbers, cosines = index.nearest(name, VECTORS[7], 10)
+
+    assert numbers[0] == 7
+    assert len(numbers) == 10
+    assert np.allclose(cosines, cosines_of(VECTORS[7], numbers), atol=1e-5)
+    assert (np.diff(cosines) <= 0).all()
+
+
+def test_a_collection_smaller_than_asked_gives_all_it_has(index):
+    numbers, _ = index.nearest(filled(index, 3), VECTORS[0], 50)
+
+    assert sorted(numbers) == [0, 1, 2]
+
+
+def test_an_unknown_collection_is_empty(index):
+    assert len(index.nearest("hm_none", VECTORS[0], 5)[0]) == 0
+    assert index.count("hm_none") == 0
+    assert len(index.numbers("hm_none")) == 0
+    index.remove("hm_none", [1])
+    index.drop("hm_none")
+
+
+def test_adding_and_removing_twice_changes_nothing(index):
+    name = filled(index)
+    index.add(name, range(90, 110), VECTORS[90:110])
+    index.remove(name, [5, 999])
+    index.remove(name, [5])
+
+    assert index.numbers(name).tolist() == [*range(5), *range(6, 110)]
+    assert index.count(name) == 109
+
+
+def test_a_removed_number_is_not_found_and_an_emptied_collection_answers(index):
+    name = filled(index, 20)
+    index.remove(name, range(10))
+    left, _ = index.nearest(name, VECTORS[3], 20)
+    index.remove(name, range(20))
+
+    assert sorted(left) == [*range(10, 20)]
+    assert len(index.nearest(name, VECTORS[3], 20)[0]) == 0
+
+
+def test_among_leaves_out_numbers_that_are_not_there(index):
+    name = filled(index)
+
+    assert index.nearest(name, VECTORS[4], 5, among=[3, 4, 777])[0].tolist()[0] == 4
+    assert set(index.nearest(name, VECTORS[4], 5, among=[3, 4, 777])[0]) == {3, 4}
+    assert len(index.nearest(name, VECTORS[4], 5, among=[777])[0]) == 0
+    assert len(index.nearest(name, VECTORS[4], 5, among=[])[0]) == 0
+
+
+def test_more_than_one_of_chromas_batches_goes_in_and_out(index):
+    count = index._most_at_once + 10
+    matrix = np.random.default_rng(1).standard_normal((count, 4)).astype("f4")
+    index.add("hm_b", range(count), matrix)
+    full = index.count("hm_b")
+    index.remove("hm_b", range(count - 1))
+
+    assert full == count
+    assert index.numbers("hm_b").tolist() == [count - 1]
+
+
+def test_values_that_chroma_refuses_are_an_error_of_the_value(index):
+    name = filled(index)
+
+    with pytest.raises(InvalidInputError) as refused:
+        index.add(name, [500], np.full((1, 16), np.nan, "f4"))
+    with pytest.raises(InvalidInputError):
+        index.add(name, [501], np.ones((1, 4), "f4"))
+    with pytest.raises(InvalidInputError):
+        index.nearest(name, np.ones(4, "f4"), 3)
+    assert refused.value.__cause__ is not None
+    assert not index.has_failed
+    assert index.count(name) == 100
+
+
+def test_what_was_added_is_there_after_reopening(tmp_path):
+    index = ChromaIndex(embedded(tmp_path / "gen-1"))
+    name = filled(index)
+    index.close()
+    index.close()
+    again = ChromaIndex(embedded(tmp_path / "gen-1"))
+    found = again.nearest(name, VECTORS[42], 1)[0].tolist()
+    again.close()
+
+    assert found == [42]
+    with pytest.raises(IndexUnavailableError):
+        index.count(name)
+
+
+def test_two_folders_in_one_process_do_not_meet(tmp_path, index):
+    other = ChromaIndex(embedded(tmp_path / "gen-2"))
+    filled(index, 10)
+    filled(other, 20)
+    index.close()
+
+    assert other.count("hm_a") == 20
+    other.close()
+
+
+def test_the_bulk_setting_ends_with_the_bulk(tmp_path):
+    index = ChromaIndex(embedded(tmp_path / "gen-1"))
+    index.begin_bulk("hm_a")
+    before = index._handle("hm_a").configuration_json["hnsw"]["sync_threshold"]
+    index.end_bulk("hm_a")
+    index.close()
+    again = ChromaIndex(embedded(tmp_path / "gen-1"))
+    after = again._handle("hm_a").configuration_json["hnsw"]
+    again.close()
+
+    assert before == 10_000
+    assert (after["sync_threshold"], after["space"], after["max_neighbors"]) == (
+        1_000,
+        "cosine",
+        16,
+    )
+
+
+def test_no_more_collections_than_allowed_stay_open(tmp_path):
+    handles = psutil.Process().num_fds
+    index = ChromaIndex(embedded(tmp_path / "gen-1"), most_open=4)
+    for place in range(12):  # an index has files of its own from the first rewriting on
+        index.add(f"hm_{place}", range(1_100), np.repeat(VECTORS[:275], 4, axis=0)[:, :4])
+    found = [index.nearest(f"hm_{place}", VECTORS[5][:4], 1)[0].tolist() for place in range(12)]
+    loaded, opened = len(index._loaded), handles()
+    index.close()
+
+    assert all(found)
+    assert loaded <= 4
+    assert opened < 60
+
+
+def test_many_threads_ask_and_add_and_close_at_once(index):
+    name = filled(index, 200)
+    errors, found = [], []
+
+    def ask(seed):
+        rng = np.random.default_rng(seed)
+        for number in rng.integers(0, 200, 20).tolist():
+            try:
+                found.append(number in index.nearest(name, VECTORS[number], 3)[0])
+            except IndexUnavailableError as error:
+                errors.append(str(error))
+
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(ask, seed) for seed in range(8)]
+        index.add(name, range(200, 300), VECTORS[200:300])
+        index.remove(name, range(250, 300))
+        while len(found) < 40:
+            time.sleep(0)
+        index.close()
+        for one in asked:
+            one.result()
+
+    assert all(found)
+    assert all("closed" in error for error in errors)
+
+
+def test_twenty_opens_and_closes_leave_no_file_and_no_thread(tmp_path):
+    process = psutil.Process()
+
+    def open_and_close():
+        index = ChromaIndex(embedded(tmp_path / "gen-1"))
+        filled(index, 10)
+        index.close()
+
+    open_and_close()
+    before = (process.num_fds(), process.num_threads())
+    for _ in range(20):
+        open_and_close()
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline and (
+        process.num_fds() > before[0] + 2 or process.num_threads() > before[1] + 2
+    ):
+        time.sleep(0)
+
+    assert process.num_fds() <= before[0] + 2
+    assert process.num_threads() <= before[1] + 2
+
+
+def test_a_broken_database_of_chroma_is_an_index_error_without_a_path(tmp_path):
+    folder = tmp_path / "gen-1"
+    folder.mkdir()
+    (folder / "chroma.sqlite3").write_bytes(b"this is no database" * 100)
+
+    with pytest.raises(IndexUnavailableError) as failed:
+        ChromaIndex(embedded(folder))
+    assert failed.value.__cause__ is not None
+    assert str(tmp_path) not in str(failed.value)
+
+
+@given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30), st.text(max_size=30))
+def test_a_collections_name_stands_for_one_tenant_and_embedder(tenant, embedder, other, another):
+    is_same = (tenant, embedder) == (other, another)
+
+    assert (collection_name(tenant, embedder) == collection_name(other, another)) is is_same
+    assert collection_name(tenant, embedder).isascii()
+
+
+def test_one_owner_at_a_time(tmp_path):
+    first, second = Ownership(tmp_path / "chroma"), Ownership(tmp_path / "chroma")
+
+    assert first.try_own()
+    assert first.try_own()
+    assert not second.try_own()
+    assert second.is_foreign
+    assert second.owner == f"another HierMem in this process (pid {os.getpid()})"
+    first.release()
+    first.release()
+    assert second.try_own()
+    assert second.owner == "this process"
+    second.release()
+
+
+def test_whoever_removes_the_lock_file_ends_the_ownership(tmp_path):
+    owner, next_owner = Ownership(tmp_path), Ownership(tmp_path)
+    owner.try_own()
+    (tmp_path / LOCK_NAME).unlink()
+
+    assert not owner.is_held
+    assert next_owner.try_own()
+    assert not owner.try_own()
+    next_owner.release()
+
+
+def test_a_folder_that_cannot_be_made_has_no_owner(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    ownership = Ownership(tmp_path / "file" / "chroma")
+
+    assert not ownership.try_own()
+    assert not ownership.is_foreign
+    assert "cannot be written" in ownership.owner
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")
+def test_a_forked_child_is_no_owner_and_keeps_no_lock(tmp_path):
+    ownership = Ownership(tmp_path)
+    ownership.try_own()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        held = ownership.is_held or ownership.try_own()
+        ownership.release()
+        os.write(writing, b"1" if held else b"0")
+        os._exit(0)
+    told = os.read(reading, 1)
+    os.waitpid(child, 0)
+
+    assert told == b"0"
+    assert ownership.is_held
+    ownership.release()
+
+
+def expected(**changes):
+    facts = {"collection": "hm_a", "least": 10, "most": 10, "numbers": [], "vectors": []}
+    return Expected(**(facts | changes))
+
+
+@pytest.mark.parametrize(
+    ("one", "seen", "verdict"),
+    [
+        (expected(), Seen(10, 20, 20), "good"),
+        (expected(), Seen(9, 20, 20), "drifted"),
+        (expected(most=11), Seen(10, 20, 20), "drifted"),
+        (expected(), Seen(10, 20, 18), "good"),
+        (expected(), Seen(10, 20, 17), "bad"),
+        (expected(), None, "bad"),
+    ],
+)
+def test_a_verdict_needs_every_vector_accounted_for(one, seen, verdict):
+    assert judge([one], {} if seen is None else {"hm_a": seen}) == verdict
+
+
+def probed(folder, **changes):
+    certain = list(range(0, 300, 10))
+    texts = [probing.encode(VECTORS[number].tobytes()) for number in certain]
+    facts = {"least": 300, "most": 300, "numbers": certain, "vectors": texts}
+    return probing.probe(folder, [expected(**(facts | changes))])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "gen-1"
+    index = ChromaIndex(embedded(path))
+    index.add("hm_a", range(300), VECTORS)
+    index.remove("hm_a", [])
+    index.close()
+    return path
+
+
+def test_a_whole_index_is_good(folder):
+    assert probed(folder) == "good"
+
+
+def test_an_index_with_other_vectors_than_expected_is_bad(folder):
+    others = [probing.encode(vector_for(seed + 5_000).tobytes()) for seed in range(30)]
+
+    assert probed(folder, vectors=others) == "bad"
+
+
+def test_a_missing_or_cut_off_index_is_bad(tmp_path, folder):
+    (folder / "chroma.sqlite3").write_bytes(b"x" * 5_000)
+
+    assert probed(tmp_path / "none") == "bad"
+    assert probed(folder) == "bad"
+
+
+@pytest.mark.parametrize(
+    "script", ["import os; os.kill(os.getpid(), 11)", "import time; time.sleep(60)", "1 / 0"]
+)
+def test_a_child_that_dies_hangs_or_fails_makes_the_index_bad(folder, monkeypatch, script):
+    monkeypatch.setattr(probing, "_BOOT", script)
+    monkeypatch.setattr(probing, "_SECONDS", 0.5)
+
+    assert probed(folder) == "bad"
+
+
+def test_a_program_that_is_no_python_does_not_start_itself(folder, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/usr/bin/false")
+    as_program = probed(folder)
+    monkeypatch.setattr(sys, "executable", "/nowhere/python3")
+
+    assert as_program == "bad"
+    assert probed(folder) == "bad"
+
+
+def test_a_cancelled_probe_knows_nothing_and_leaves_no_child(folder):
+    before = len(psutil.Process().children())
+
+    assert probing.probe(folder, [expected()], is_cancelled=lambda: True) is None
+    assert len(psutil.Process().children()) == before
+
+
+def test_files_that_were_touched_are_noticed(folder):
+    segment = folder / "segment"
+    segment.mkdir()
+    (segment / "header.bin").write_bytes(b"1234")
+    before = look_at_files(folder)
+    os.utime(segment / "header.bin", ns=(1, 1))
+    touched = look_at_files(folder)
+    (segment / "header.bin").write_bytes(b"12345")
+
+    assert touched.sizes == before.sizes
+    assert touched.times != before.times
+    assert look_at_files(folder).sizes != before.sizes
+
+
+@given(st.integers(0, 1_000), st.integers(0, 2**40))
+def test_pauses_grow_and_end(attempts, now):
+    retry = after_failure(attempts, now_ms=now)
+
+    assert retry.attempts == attempts + 1
+    assert 0 < retry.due_at - now <= 600_000
+    assert pause_ms(attempts) <= pause_ms(attempts + 1)
+    assert retry.is_failed is (attempts + 1 >= MOST_ATTEMPTS)
+
+
+def test_the_canary_leaves_no_trace(index):
+    assert probing.canary_message(index) == ""
+    assert index.count(probing.CANARY) == 0
+    index.close()
+    assert "closed" in probing.canary_message(index)
+    assert threading.active_count() >= 1
