@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.backends.records import (
         Attempt,
+        Derivation,
         EntryCounts,
         EntryWrite,
         Kept,
@@ -149,6 +150,24 @@ class EntryWriter(EntryReader, Protocol):
     def remove_expired(self, *, limit: int) -> tuple[int, int]:
         """Remove up to `limit` expired entries; return how many, and how many are left."""
 
+    def traces(
+        self, restrictions: Restrictions, ids: Collection[str] | None = None
+    ) -> Mapping[int, str]:
+        """Return row number and id of all entries within, expired ones too.
+
+        Args:
+            ids: Only these.
+        """
+
+    def derivations(self) -> Mapping[str, Derivation]:
+        """Return by id how each entry was derived that was, expired ones too."""
+
+    def rederive(self, sources: Mapping[int, tuple[str, ...]]) -> None:
+        """Name other sources for rows; each entry's version grows."""
+
+    def vector_count(self) -> int:
+        """Return how many vectors are kept."""
+
 
 class Backend(Protocol):
     """Keep entries, and find them again.
@@ -169,6 +188,9 @@ class Backend(Protocol):
 
     def write(self, tenant: str, now: datetime) -> AbstractContextManager[EntryWriter]:
         """Write in one transaction: one writer at a time, undone when the block raises."""
+
+    def has_rows(self, scope: Scope) -> bool:
+        """Tell whether there is a row in scope."""
 
     def keyword(self, scope: Scope, question: str, *, limit: int) -> Scored:
         """Return the rows with words of the question, by BM25, above 0 and best first."""

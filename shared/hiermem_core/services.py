@@ -29,6 +29,7 @@ from hiermem_core.models import events
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.pool import Pool
 from hiermem_core.protocols import TokenCounter
+from hiermem_core.recall.recaller import Recaller
 from hiermem_core.service.background import Background
 from hiermem_core.service.catching_up import CatchingUp
 from hiermem_core.service.collaborators import Collaborators
@@ -76,6 +77,7 @@ class Services:
     assembler: ContextAssembler
     memories: Collaborators
     turns: SqlBackend
+    recaller: Recaller
     pool: Pool
 
     def close(self, timeout: float | None) -> None:
@@ -167,11 +169,12 @@ def _built(
         tell=tell,
         location=str(database.location),
     )
+    recaller = Recaller(memories, turns, database)
     rows = TurnRows(
         vectors,
         part_gap=timedelta(hours=settings.part_gap_hours),
         is_on=settings.index_turns,
-        awaits=vectoriser.is_on,
+        awaits=lambda: vectoriser.awaits,
     )
     notes = NotesStore(database, tell=tell)
     memory = thread_memory or _built_in_memory(database, notes, counter, settings)
@@ -195,7 +198,10 @@ def _built(
             window_exchanges=settings.window_exchanges,
             is_host_memory=thread_memory is not None,
             tell=tell,
+            recaller=recaller,
+            recall_share=settings.recall_share,
         ),
+        recaller=recaller,
         memories=memories,
         turns=turns,
         pool=Pool(),

@@ -33,6 +33,7 @@ class Options(TypedDict, total=False):
     indexed_metadata: tuple[str, ...]
     index_turns: bool
     part_gap_hours: float
+    recall_share: float
     durability: DurabilityName
     busy_seconds: float
     window_exchanges: int | None
@@ -58,6 +59,8 @@ class HierMemSettings(BaseSettings):
         indexed_metadata: Metadata fields that filters find by an index of their own.
         index_turns: Recall finds turns of threads too.
         part_gap_hours: A longer pause begins a new part of a thread.
+        recall_share: Of what a context's mandatory parts leave, recalled turns and entries take at
+            most this; the window gets the rest.
         durability: `"process"` survives a kill, `"power"` a power cut too.
         busy_seconds: How long a write waits for other writers.
         window_exchanges: Exchanges beside the current one at most; `None`: the budget decides.
@@ -82,6 +85,7 @@ class HierMemSettings(BaseSettings):
     indexed_metadata: tuple[str, ...] = ()
     index_turns: bool = True
     part_gap_hours: float = Field(default=4.0, gt=0)
+    recall_share: float = Field(default=0.75, ge=0, le=1)
     durability: DurabilityName = "process"
     busy_seconds: float = Field(default=30.0, ge=0)
     window_exchanges: int | None = Field(default=None, ge=0)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.models.health import TenantStats
 from hiermem_core.models.ids import check_name
+from hiermem_core.recall.recaller import Asked
+from hiermem_core.service.checking import as_query, restrictions_of
 from hiermem_core.service.memory_service import MemoryService
 from hiermem_core.storage.migrations import SCHEMA_VERSION
 from hiermem_core.thread import Thread, check_page
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
+    from hiermem_core.models.queries import RecallResult, RecallThreads
     from hiermem_core.models.threads import ThreadInfo
     from hiermem_core.pool import Pool
     from hiermem_core.protocols import TokenCounter
@@ -54,6 +57,38 @@ class Tenant:
     ) -> str:
         """Store an entry and return its id; see `MemoryService.store`."""
         return self._memory.store(entry, **fields)
+
+    def recall(
+        self,
+        question: str,
+        *,
+        threads: RecallThreads | None = "all",
+        limit: int = 10,
+        explain: bool = False,
+        **restrictions: Any,
+    ) -> RecallResult:
+        """Return the entries and turns that answer a question, best first.
+
+        Args:
+            threads: `"all"`: turns of every thread too; `None`: entries only.
+            restrictions: On entries, as in `MemoryQuery`: `namespace`, `filter`, `type`, ...
+
+        Raises:
+            InvalidInputError: A restriction cannot be understood.
+            EmbedderMismatchError: The location's vectors are by another embedder.
+        """
+        self._services.database.check_open()
+        query = as_query(question, {"limit": limit, "explain": explain, **restrictions})
+        return self._services.recaller.recall(
+            Asked(
+                tenant=self.name,
+                question=question,
+                threads=threads,
+                entries=restrictions_of(query),
+                limit=limit,
+                explain=explain,
+            )
+        )
 
     def thread(self, thread_id: str) -> Thread:
         """Return the handle of a thread; the first append creates it."""

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import InvalidInputError
 from hiermem_core.models.threads import TurnList
+from hiermem_core.recall.recaller import Asked
+from hiermem_core.service.checking import as_query, restrictions_of
 from hiermem_core.threads import reading
 from hiermem_core.threads.pruning import prune
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import timedelta
-    from typing import Any
-
     from hiermem_core.context.assembler import Current
     from hiermem_core.context.fitting import OverBudget
     from hiermem_core.models.context import Context
     from hiermem_core.models.notes import ThreadState
+    from hiermem_core.models.queries import RecallResult, RecallThreads
     from hiermem_core.models.threads import ModelInfo, Profile, PruneReport, ThreadInfo
     from hiermem_core.models.turns import Status, Turn
     from hiermem_core.protocols import TokenCounter
@@ -177,10 +178,13 @@ class Thread:
         profile: Profile | None = None,
         output_reserve: int | None = None,
         on_over_budget: OverBudget = "truncate",
+        recall: bool = True,
+        recall_threads: RecallThreads | None = "this",
+        query: str | None = None,
     ) -> Context:
         """Return what a model call gets of this thread, in at most the budget.
 
-        Never writes; calls no model. See `ContextAssembler.build` for the arguments.
+        Never writes; calls no model but the embedder, for recall. See `ContextAssembler.build` for the arguments.
 
         Raises:
             ThreadNotFoundError: No such thread, and no `current`.
@@ -198,6 +202,42 @@ class Thread:
             profile=profile,
             output_reserve=output_reserve,
             on_over_budget=on_over_budget,
+            recall=recall,
+            recall_threads=recall_threads,
+            query=query,
+        )
+
+    def recall(
+        self,
+        question: str,
+        *,
+        threads: RecallThreads | None = "this",
+        limit: int = 10,
+        explain: bool = False,
+        **restrictions: Any,
+    ) -> RecallResult:
+        """Return the entries of the tenant and turns that answer a question, best first.
+
+        Args:
+            threads: `"this"`: turns of this thread; `"all"`: of every thread; `None`: entries only.
+            restrictions: On entries, as in `MemoryQuery`: `namespace`, `filter`, `type`, ...
+
+        Raises:
+            InvalidInputError: A restriction cannot be understood.
+            EmbedderMismatchError: The location's vectors are by another embedder.
+        """
+        self._services.database.check_open()
+        query = as_query(question, {"limit": limit, "explain": explain, **restrictions})
+        return self._services.recaller.recall(
+            Asked(
+                tenant=self.tenant_id,
+                question=question,
+                thread_id=self.id,
+                threads=threads,
+                entries=restrictions_of(query),
+                limit=limit,
+                explain=explain,
+            )
         )
 
     def __repr__(self) -> str:

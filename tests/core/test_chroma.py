@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import psutil
 import pytest
-from core.vector_index import vector_for
+from core.vector_index import until, vector_for
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -197,8 +195,7 @@ def test_many_threads_ask_and_add_and_close_at_once(index):
         asked = [pool.submit(ask, seed) for seed in range(8)]
         index.add(name, range(200, 300), VECTORS[200:300])
         index.remove(name, range(250, 300))
-        while len(found) < 40:
-            time.sleep(0)
+        until(lambda: len(found) >= 40)
         index.close()
         for one in asked:
             one.result()
@@ -219,14 +216,9 @@ def test_twenty_opens_and_closes_leave_no_file_and_no_thread(tmp_path):
     before = (process.num_fds(), process.num_threads())
     for _ in range(20):
         open_and_close()
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and (
-        process.num_fds() > before[0] + 2 or process.num_threads() > before[1] + 2
-    ):
-        time.sleep(0)
 
-    assert process.num_fds() <= before[0] + 2
-    assert process.num_threads() <= before[1] + 2
+    assert until(lambda: process.num_fds() <= before[0] + 2)
+    assert until(lambda: process.num_threads() <= before[1] + 2)
 
 
 def test_a_broken_database_of_chroma_is_an_index_error_without_a_path(tmp_path):
@@ -411,4 +403,3 @@ def test_the_canary_leaves_no_trace(index):
     assert index.count(probing.CANARY) == 0
     index.close()
     assert "closed" in probing.canary_message(index)
-    assert threading.active_count() >= 1

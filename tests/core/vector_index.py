@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -120,6 +122,17 @@ def _vector_row(number, row, tenant, embedder, vector):
         "embedder": embedder,
         "dimension": len(vector),
         "embedding": vector.tobytes(),
-        "norm": float(np.linalg.norm(vector)),
+        "norm": float(np.nan_to_num(np.linalg.norm(vector))),
         "is_whole": True,
     }
+
+
+def until(condition, seconds=20):
+    """Wait until a condition holds; tell whether it does."""
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        pause.wait(0.01)
+    return True

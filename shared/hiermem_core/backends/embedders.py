@@ -32,18 +32,21 @@ class RecordedEmbedder:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._known: dict[str, EmbedderIdentity] = {}
 
     def name(self, connection: Connection | None = None) -> str:
         """Return its name, such as `all-MiniLM-L6-v2 (384)`; `""` while there is no vector."""
         return self._database.fact(_NAME, inside=connection) or ""
 
     def identity(self, name: str) -> EmbedderIdentity | None:
-        """Return what is recorded under a name."""
-        key = IDENTITY_KEY + name
-        with self._database.read() as connection:
-            query = select(metadata.c.value).where(metadata.c.key == key)
-            stored = connection.execute(query).scalar()
-        return None if stored is None else EmbedderIdentity.from_json(stored)
+        """Return what is recorded under a name, which stands for one embedder for good."""
+        if name and name not in self._known:
+            with self._database.read() as connection:
+                query = select(metadata.c.value).where(metadata.c.key == IDENTITY_KEY + name)
+                stored = connection.execute(query).scalar()
+            if stored is not None:
+                self._known[name] = EmbedderIdentity.from_json(stored)
+        return self._known.get(name)
 
     def record(self, identity: EmbedderIdentity, *, now_ms: int) -> None:
         """Record the embedder of the first vectors, unless another process was faster.

@@ -12,6 +12,7 @@ import numpy as np
 
 from hiermem_core.backends.matrices import rounded, unit_of
 from hiermem_core.backends.records import (
+    Derivation,
     EntryCounts,
     Kept,
     Scored,
@@ -77,6 +78,10 @@ class InMemoryBackend:
             yield writer
             store.rows = writer.rows
             store.generation += writer.has_changed
+
+    def has_rows(self, scope: Scope) -> bool:
+        """Tell whether there is a row in scope."""
+        return bool(self._in_scope(scope))
 
     def keyword(self, scope: Scope, question: str, *, limit: int) -> Scored:
         """Return the rows with words of the question, by BM25, best first."""
@@ -269,6 +274,39 @@ class InMemoryWriter(InMemoryReader):
         expired = [n for n, row in self.rows.items() if not _lives(row.entry, self._now)]
         self.remove(expired[:limit])
         return len(expired[:limit]), len(expired[limit:])
+
+
+    def traces(
+        self, restrictions: Restrictions, ids: Collection[str] | None = None
+    ) -> Mapping[int, str]:
+        """Return row number and id of all entries within, expired ones too."""
+        wanted = None if ids is None else set(ids)
+        return {
+            number: row.entry.id
+            for number, row in self.rows.items()
+            if restrictions.admits(row.entry) and (wanted is None or row.entry.id in wanted)
+        }
+
+    def derivations(self) -> Mapping[str, Derivation]:
+        """Return by id how each entry was derived that was, expired ones too."""
+        return {
+            row.entry.id: Derivation(number, row.entry.derived_from)
+            for number, row in self.rows.items()
+            if row.entry.derived_from
+        }
+
+    def rederive(self, sources: Mapping[int, tuple[str, ...]]) -> None:
+        """Name other sources for rows; each entry's version grows."""
+        for number, ids in sources.items():
+            row = self.rows[number]
+            version = row.entry.version + 1
+            entry = replace(row.entry, derived_from=ids, updated_at=self._now, version=version)
+            self.rows[number] = replace(row, entry=entry)
+            self.has_changed = True
+
+    def vector_count(self) -> int:
+        """Return how many vectors are kept."""
+        return sum(row.vector is not None for row in self.rows.values())
 
 
 def _lives(entry: MemoryEntry, now: datetime) -> bool:

@@ -122,6 +122,11 @@ class Indexer:
             self._end = weakref.finalize(self, _close_apart, self._work)
             self._end.atexit = False
 
+    @property
+    def is_on(self) -> bool:
+        """Tell whether an index is kept here at all."""
+        return self._work is not None
+
     def set_embedder(self, embedder: str) -> None:
         """Name whose vectors are indexed; another one than before has the index built anew."""
         self._embedder = embedder
@@ -139,16 +144,24 @@ class Indexer:
     ) -> None:
         """Queue changes of a tenant's vectors, in the transaction that makes them.
 
-        A tenant with more than `threshold` vectors is indexed from then on, with all it has.
+        A tenant with more than `threshold` vectors is indexed from then on, with all it has. What
+        is indexed already is queued even where there is no index now, for whoever has it again.
         """
-        if self._work is None or not (len(added) or len(removed)):
+        if not (len(added) or len(removed)):
             return
         if rows.is_indexed(connection, tenant):
             rows.settle(connection, "add", removed)
             rows.queue(connection, tenant, "remove", removed)
             rows.queue(connection, tenant, "add", added)
-        elif len(added) and self._is_over_threshold(connection, tenant, len(added)):
+        elif self._work and len(added) and self._is_over_threshold(connection, tenant, len(added)):
             rows.mark(connection, tenant, self._embedder)
+
+    def take_over(self, connection: Connection, old: str, new: str) -> None:
+        """Queue the vectors of another embedder in place of the indexed ones, before those go.
+
+        Call `set_embedder` after the commit.
+        """
+        rows.queue_anew(connection, old=old, new=new)
 
     def nudge(self, tenant: str) -> None:
         """Have what waits applied in the background, and the index opened. Never waits.
@@ -172,12 +185,14 @@ class Indexer:
         Returns:
             Whether nothing waits any more. Failed changes do not wait.
         """
+        if self._work is None:
+            return True
         deadline = None if timeout is None else time.monotonic() + timeout
         for _ in range(_ATTEMPTS):  # an index that fails is opened anew, and is right then
             if not self._waits(tenant):
                 return True
             work = self._work
-            if work is None or work.background.is_stopping:
+            if work.background.is_stopping:
                 return False
             if timeout is not None and work.store.index is None:
                 work.background.wake()
@@ -244,10 +259,12 @@ class Indexer:
 
     def state(self, connection: Connection, tenant: str) -> IndexState:
         """Return how far a tenant's index is."""
-        waiting, failed = rows.counts(connection, tenant)
         work = self._work
-        error = None if work is None else work.last_error
-        if work is None or not rows.is_indexed(connection, tenant):
+        if work is None:
+            return IndexState(0, 0, 0, "exact scan")
+        waiting, failed = rows.counts(connection, tenant)
+        error = work.last_error
+        if not rows.is_indexed(connection, tenant):
             return IndexState(0, waiting, failed, "exact scan", error)
         total = rows.count_vectors(connection, tenant, self._embedder or work.store.embedder)
         pending = rows.count_pending(connection, tenant, "add")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from sqlalchemy import bindparam, column, literal_column, table, text
+from sqlalchemy import bindparam, column, func, literal_column, select, table, text
 
 from hiermem_core.backends.words import match_expression, query_words
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from hiermem_core.backends.restrictions import Scope
+    from hiermem_core.storage.database import Database
 
 keywords = table("keywords", column("rowid"), column("scope"), column("body"))
 
@@ -31,6 +32,10 @@ by_rank: ColumnElement[float] = literal_column("keywords.rank")
 
 _ENTRY, _TURN = "e", "h"
 _MOST_THREADS = 64
+
+_PAGES_A_STEP = 1_000
+_LEAST_CHANGES = 2
+"""A step of a merge that changes less had nothing to do, by FTS5's documentation."""
 
 
 def entry_scope(tenant: int, namespace: str) -> str:
@@ -55,6 +60,25 @@ def remove_keywords(connection: Connection, numbers: Iterable[int]) -> None:
         connection.exec_driver_sql("DELETE FROM keywords WHERE rowid = ?", rows)
 
 
+def shed_removed(database: Database) -> None:
+    """Merge the index's segments, so that no word of a removed row is left in one.
+
+    FTS5 notes a removal in a newer segment; the words stay in the older one until both are merged.
+    Writers get their turn between the steps.
+    """
+    pages = -_PAGES_A_STEP
+    while True:
+        with database.write() as connection:
+            before = connection.exec_driver_sql("SELECT total_changes()").scalar_one()
+            connection.exec_driver_sql(
+                "INSERT INTO keywords (keywords, rank) VALUES ('merge', ?)", (pages,)
+            )
+            after = connection.exec_driver_sql("SELECT total_changes()").scalar_one()
+        if after - before < _LEAST_CHANGES:
+            return
+        pages = _PAGES_A_STEP
+
+
 def expression_of(question: str, scope: Scope, tenant: int) -> str | None:
     """Return what to look up for a question within a scope; `None` where nothing can match."""
     words = match_expression(query_words(question), ())
@@ -63,6 +87,14 @@ def expression_of(question: str, scope: Scope, tenant: int) -> str | None:
         return None
     joined = " OR ".join(f"({tokens})" for tokens in either)
     return f'scope : ("{_tenant_token(tenant)}" AND ({joined})) AND {words}'
+
+
+def rows_with(connection: Connection, tenant: int, word: str, *, limit: int) -> int:
+    """Return in how many rows of a tenant a word stands, counted up to a limit."""
+    words = match_expression([word], ())
+    some = select(keywords.c.rowid).where(matching).limit(limit).subquery()
+    facts = {"expression": f'scope : ("{_tenant_token(tenant)}") AND {words}'}
+    return connection.execute(select(func.count()).select_from(some), facts).scalar_one()
 
 
 def _alternatives(scope: Scope) -> Iterator[str]:

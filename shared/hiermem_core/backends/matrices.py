@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -170,9 +171,15 @@ def matrix_of(connection: Connection, query: Select[Any], dimension: int) -> Mat
     return matrix
 
 
+def length_of(vector: Vector) -> float:
+    """Return the length of a vector; single precision would overflow where a number is large."""
+    double = vector.astype(np.float64)
+    return math.sqrt(double @ double)
+
+
 def unit_of(vector: Vector) -> Vector:
     """Return a vector at length one."""
-    unit: Vector = (vector / np.linalg.norm(vector)).astype(np.float32)
+    unit: Vector = (vector / np.float64(length_of(vector))).astype(np.float32)
     return unit
 
 

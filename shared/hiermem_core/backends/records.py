@@ -32,10 +32,16 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeVector:
-    """A vector to store with a row; `is_whole` is false where a prefix was embedded."""
+    """A vector to store with a row.
+
+    Attributes:
+        is_whole: False where only a prefix of the text was embedded.
+        by: The name of the vectors it stands beside; once others count, it is not stored.
+    """
 
     values: Vector
     is_whole: bool = True
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +62,14 @@ class EntryWrite:
     keeps_vector: bool = False
     awaits_vector: bool = False
     digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """The row of an entry that was derived, and the ids of the entries it was derived from."""
+
+    number: int
+    sources: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

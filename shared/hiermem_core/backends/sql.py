@@ -13,11 +13,12 @@ from hiermem_core.backends.keywords import (
     found_bm25,
     keywords,
     matching,
+    rows_with,
 )
 from hiermem_core.backends.records import EntryCounts, Scored, VectorCounts
 from hiermem_core.backends.sql_counts import entry_counts, vectors_made
 from hiermem_core.backends.sql_reader import SqlReader
-from hiermem_core.backends.sql_restrictions import in_scope
+from hiermem_core.backends.sql_restrictions import entry_numbers, in_scope, turn_numbers
 from hiermem_core.backends.sql_writer import SqlWriter
 from hiermem_core.backends.tenants import generation_of, tenant_number
 from hiermem_core.storage.tables import memory_entries, searchable
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from hiermem_core.backends.vector_search import VectorSearch
     from hiermem_core.backends.waiting import WaitingRows
     from hiermem_core.storage.database import Database
+
+ROWS_OF_TENANT = "SELECT count(*) FROM searchable WHERE tenant = ?"
 
 _E, _S = memory_entries.c, searchable.c
 
@@ -93,6 +96,29 @@ class SqlBackend:
                 vectors=self._vectors,
             )
 
+    def has_rows(self, scope: Scope) -> bool:
+        """Tell whether there is a row in scope."""
+        with self._database.read() as connection:
+            entries = entry_numbers(scope, fields=self._fields).limit(1)
+            if connection.execute(entries).first() is not None:
+                return True
+            found = connection.execute(turn_numbers(scope).limit(1)) if scope.has_turns else None
+            return found is not None and found.first() is not None
+
+    def common_words(self, tenant: str, share: float) -> Callable[[str], bool]:
+        """Return what tells whether a word stands in more than this share of a tenant's rows."""
+
+        def is_common(word: str) -> bool:
+            with self._database.read() as connection:
+                number = tenant_number(connection, tenant)
+                if number is None:
+                    return False
+                rows = self._database.fact(ROWS_OF_TENANT, (tenant,), inside=connection)
+                most = max(1, round(share * rows))
+                return rows_with(connection, number, word, limit=most + 1) > most
+
+        return is_common
+
     def keyword(self, scope: Scope, question: str, *, limit: int) -> Scored:
         """Return the rows with words of the question, by BM25, best first."""
         with self._database.read() as connection:
@@ -102,9 +128,7 @@ class SqlBackend:
                 return Scored((), "keyword index: nothing to look up")
             query = self._matches(scope, limit)
             found = connection.execute(query, {"expression": expression})
-            return Scored(
-                tuple((number, value) for number, value in found.tuples()), "keyword index"
-            )
+            return Scored(tuple((row[0], row[1]) for row in found), "keyword index")
 
     def nearest(self, scope: Scope, vector: Vector, *, limit: int) -> Scored:
         """Return the rows with the nearest vectors, by cosine, best first."""
@@ -153,6 +177,10 @@ class SqlBackend:
     def generation(self, tenant: str) -> int:
         """Return a figure that grows with every committed change of the tenant's entries."""
         return generation_of(self._database, tenant)
+
+    def forget(self, tenant: str) -> None:
+        """Drop what is held in memory of a tenant."""
+        self._search.forget(tenant)
 
     def _matches(self, scope: Scope, limit: int) -> Select[tuple[int, float]]:
         query = (

@@ -67,7 +67,7 @@ class _Statement:
     """Say of the metadata in a column that a filter holds, or that it does not.
 
     Negations are handed down to the comparisons, so that a deep filter stays a flat condition:
-    SQLite before 3.46 reads no deeper than 100 open brackets and operators.
+    SQLite up to 3.43 reads no deeper than 100 open brackets and operators; 3.46 does.
     """
 
     column: ColumnElement[str]

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlalchemy import func, literal_column, or_, select, tuple_
 
+from hiermem_core.backends.records import Derivation
 from hiermem_core.backends.sql_restrictions import in_namespace, living, within
 from hiermem_core.backends.sql_rows import COLUMNS, entry_of, kept_of
 from hiermem_core.models.moments import to_milliseconds
+from hiermem_core.models.plain import load_json
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.tables import memory_entries, vectors
 
@@ -102,14 +104,35 @@ class SqlReader:
         stored = self.connection.execute(query).scalar()
         return None if stored is None else tuple(np.frombuffer(stored, "<f4").tolist())
 
-    def numbers_within(self, restrictions: Restrictions, *, limit: int) -> list[int]:
-        """Return row numbers of entries within, the expired ones too."""
-        query = (
-            select(_E.number)
-            .where(_E.tenant == self.tenant, within(restrictions, self.tenant, fields=self._fields))
-            .limit(limit)
+    def traces(
+        self, restrictions: Restrictions, ids: Collection[str] | None = None
+    ) -> dict[int, str]:
+        """Return row number and id of all entries within, expired ones too."""
+        query = select(_E.number, _E.id).where(
+            _E.tenant == self.tenant, within(restrictions, self.tenant, fields=self._fields)
         )
-        return list(self.connection.execute(query).scalars())
+        if ids is None:
+            return {number: name for number, name in self.connection.execute(query)}
+        found: dict[int, str] = {}
+        for some in slices(list(ids)):
+            rows = self.connection.execute(query.where(_E.id.in_(some)))
+            found |= {number: name for number, name in rows}
+        return found
+
+    def derivations(self) -> dict[str, Derivation]:
+        """Return by id how each entry was derived that was, expired ones too."""
+        query = select(_E.id, _E.number, _E.derived_from).where(
+            _E.tenant == self.tenant, _E.derived_from != "[]"
+        )
+        return {
+            name: Derivation(number, tuple(load_json(sources)))
+            for name, number, sources in self.connection.execute(query)
+        }
+
+    def vector_count(self) -> int:
+        """Return how many vectors are kept, of entries and turns, by whatever embedder."""
+        query = select(func.count()).select_from(vectors).where(_V.tenant == self.tenant)
+        return self.connection.execute(query).scalar_one()
 
     def expired_numbers(self, *, limit: int) -> list[int]:
         """Return row numbers of entries that expired and are not purged."""

@@ -37,33 +37,36 @@ COLUMNS = (
 )
 """What `entry_of` reads, in its order."""
 
+NAMES = tuple(memory_entries.c.keys())
+"""What `entry_row` returns, in its order."""
+
 
 def entry_row(
     entry: MemoryEntry, *, tenant: str, number: int, digest: str | None
-) -> dict[str, Any]:
-    """Return the row of an entry."""
-    return {
-        "number": number,
-        "tenant": tenant,
-        "id": entry.id,
-        "namespace": entry.namespace,
-        "key": entry.key,
-        "value": entry.content,
-        "type": entry.type,
-        "tags": dump_json(entry.tags) if entry.tags else "[]",
-        "metadata": dump_json(entry.metadata) if entry.metadata else "{}",
-        "created_at": to_milliseconds(entry.created_at),
-        "updated_at": to_milliseconds(entry.updated_at),
-        "ttl": entry.ttl,
-        "expires_at": None if entry.expires_at is None else to_milliseconds(entry.expires_at),
-        "version": entry.version,
-        "times_stored": entry.times_stored,
-        "source": entry.source,
-        "trust": entry.trust,
-        "derived_from": dump_json(entry.derived_from) if entry.derived_from else "[]",
-        "user_id": entry.user_id,
-        "digest": digest,
-    }
+) -> tuple[Any, ...]:
+    """Return the row of an entry, a value for each of `NAMES`."""
+    return (
+        number,
+        tenant,
+        entry.id,
+        entry.namespace,
+        entry.key,
+        entry.content,
+        entry.type,
+        dump_json(entry.tags) if entry.tags else "[]",
+        dump_json(entry.metadata) if entry.metadata else "{}",
+        to_milliseconds(entry.created_at),
+        to_milliseconds(entry.updated_at),
+        entry.ttl,
+        None if entry.expires_at is None else to_milliseconds(entry.expires_at),
+        entry.version,
+        entry.times_stored,
+        entry.source,
+        entry.trust,
+        dump_json(entry.derived_from) if entry.derived_from else "[]",
+        entry.user_id,
+        digest,
+    )
 
 
 def entry_of(row: Sequence[Any]) -> MemoryEntry:

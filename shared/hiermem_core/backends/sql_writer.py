@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select, tuple_, update
+from sqlalchemy import delete, select, tuple_, update
 
 from hiermem_core.backends.keywords import add_keywords, entry_scope, remove_keywords
 from hiermem_core.backends.sql_reader import SqlReader
-from hiermem_core.backends.sql_rows import entry_row
+from hiermem_core.backends.sql_rows import NAMES, entry_row
 from hiermem_core.backends.tenants import count_change, known_tenant
 from hiermem_core.backends.words import keyword_body
-from hiermem_core.models.plain import load_json
+from hiermem_core.models.moments import to_milliseconds
+from hiermem_core.models.plain import dump_json, load_json
 from hiermem_core.storage.database import slices
+from hiermem_core.storage.inserting import insert_rows
 from hiermem_core.storage.numbering import next_numbers
 from hiermem_core.storage.tables import entry_tags, memory_entries, searchable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from hiermem_core.backends.records import EntryWrite
     from hiermem_core.backends.vector_rows import VectorRows
@@ -43,7 +45,7 @@ class SqlWriter(SqlReader):
         if not writes:
             return
         number = known_tenant(self.connection, self.tenant)
-        self._make_room([write.entry for write in writes if write.number is None])
+        self._make_room([write.entry for write in writes])
         fresh = [write for write in writes if write.number is None]
         numbers = next_numbers(self.connection, searchable, len(fresh))
         inserted = dict(zip(numbers, fresh, strict=True))
@@ -75,6 +77,20 @@ class SqlWriter(SqlReader):
         self.remove(numbers)
         return len(numbers), self.expired_count()
 
+    def rederive(self, sources: Mapping[int, tuple[str, ...]]) -> None:
+        """Name other sources for rows; each entry's version grows."""
+        for row, ids in sources.items():
+            change = update(memory_entries).where(_E.number == row)
+            self.connection.execute(
+                change.values(
+                    derived_from=dump_json(ids),
+                    updated_at=to_milliseconds(self._now),
+                    version=_E.version + 1,
+                )
+            )
+        if sources:
+            count_change(self.connection, self.tenant)
+
     def _make_room(self, entries: Sequence[MemoryEntry]) -> None:
         if not self.expired_numbers(limit=1):
             return
@@ -86,32 +102,34 @@ class SqlWriter(SqlReader):
                 self._erase(list(self.connection.execute(gone).scalars()))
 
     def _insert(self, rows: dict[int, EntryWrite]) -> None:
-        if not rows:
-            return
-        self.connection.execute(
-            insert(searchable), [{"number": row, "tenant": self.tenant} for row in rows]
-        )
-        self.connection.execute(insert(memory_entries), list(self._entry_rows(rows)))
+        numbered = ((row, self.tenant) for row in rows)
+        insert_rows(self.connection, searchable, ("number", "tenant"), numbered)
+        insert_rows(self.connection, memory_entries, NAMES, self._entry_rows(rows))
 
     def _replace(self, rows: dict[int, EntryWrite]) -> None:
         self._untag(list(rows))
         remove_keywords(self.connection, rows)
+        if len(rows) > 1:
+            self._free_keys(list(rows))
         for row in self._entry_rows(rows):
-            change = update(memory_entries).where(_E.number == row["number"])
-            self.connection.execute(change.values(row))
+            change = update(memory_entries).where(_E.number == row[0])
+            self.connection.execute(change.values(dict(zip(NAMES, row, strict=True))))
 
-    def _entry_rows(self, rows: dict[int, EntryWrite]) -> Iterable[dict[str, Any]]:
+    def _free_keys(self, numbers: Sequence[int]) -> None:
+        """Take the keys from rows that are written anew, as they may pass them on to each other."""
+        for some in slices(numbers):
+            keyed = _E.number.in_(some) & _E.key.is_not(None)
+            self.connection.execute(update(memory_entries).where(keyed).values(key=None))
+
+    def _entry_rows(self, rows: dict[int, EntryWrite]) -> Iterable[tuple[Any, ...]]:
         for row, write in rows.items():
             yield entry_row(write.entry, tenant=self.tenant, number=row, digest=write.digest)
 
     def _tag(self, rows: dict[int, EntryWrite]) -> None:
-        tags = [
-            {"tenant": self.tenant, "tag": tag, "entry": row}
-            for row, write in rows.items()
-            for tag in write.entry.tags
-        ]
-        if tags:
-            self.connection.execute(insert(entry_tags), tags)
+        tags = (
+            (self.tenant, tag, row) for row, write in rows.items() for tag in write.entry.tags
+        )
+        insert_rows(self.connection, entry_tags, ("tenant", "tag", "entry"), tags)
 
     def _untag(self, numbers: Sequence[int]) -> None:
         for some in slices(numbers):

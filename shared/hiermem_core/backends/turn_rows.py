@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, delete, insert, select, update
+from sqlalchemy import and_, delete, insert, or_, select, tuple_, update
 
 from hiermem_core.backends.keywords import add_keywords, remove_keywords, turn_scope
 from hiermem_core.backends.ranking import TurnFacts
@@ -24,11 +24,12 @@ from hiermem_core.storage.numbering import next_numbers
 from hiermem_core.storage.tables import participants, searchable, turns
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import timedelta
 
     from sqlalchemy import Connection
 
+    from hiermem_core.backends.ranking import Place
     from hiermem_core.backends.vector_rows import VectorRows
     from hiermem_core.models.turns import Turn
 
@@ -54,11 +55,11 @@ class TurnRows:
         vectors: Queues and removes their vectors.
         part_gap: A longer pause begins a new part of the thread.
         is_on: Turns are searchable at all.
-        awaits: Their vectors are made, later.
+        awaits: Tells whether their vectors are made, later.
     """
 
     def __init__(
-        self, vectors: VectorRows, *, part_gap: timedelta, is_on: bool, awaits: bool
+        self, vectors: VectorRows, *, part_gap: timedelta, is_on: bool, awaits: Callable[[], bool]
     ) -> None:
         self._vectors = vectors
         self._gap = round(part_gap.total_seconds() * 1000)
@@ -77,7 +78,7 @@ class TurnRows:
         scope = turn_scope(known_tenant(connection, tenant), thread)
         add_keywords(connection, [(row.number, scope, body_of(row.turn)) for row in rows])
         _add_participants(connection, tenant, thread, found)
-        if self._awaits:
+        if self._awaits():
             self._vectors.await_vectors(connection, tenant, [row.number for row in rows])
 
     def renew(self, connection: Connection, tenant: str, thread: int, turn: Turn) -> None:
@@ -102,23 +103,30 @@ class TurnRows:
         ).scalar()
         changed = [number] if following is None else [number, following]
         self._vectors.remove(connection, tenant, changed)
-        if self._awaits:
+        if self._awaits():
             self._vectors.await_vectors(connection, tenant, changed)
 
     def remove(
         self, connection: Connection, tenant: str, thread: int, seqs: Sequence[int] | None = None
     ) -> None:
-        """Take turns out of what is searched; without `seqs` all of the thread."""
+        """Take turns out of what is searched; without `seqs` all of the thread.
+
+        What followed one of them is embedded anew, since its vector was made from both.
+        """
         numbers: list[int] = []
         mine = select(_S.number).where(_S.thread == thread)
         if seqs is None:
             numbers += connection.execute(mine).scalars()
         for some in slices(seqs or []):
             numbers += connection.execute(mine.where(_S.seq.in_(some))).scalars()
+        following = set(_following(connection, numbers)) - set(numbers) if seqs else set()
         remove_keywords(connection, numbers)
-        self._vectors.remove(connection, tenant, numbers)
+        self._vectors.remove(connection, tenant, [*numbers, *following])
         for some in slices(numbers):
             connection.execute(delete(searchable).where(_S.number.in_(some)))
+        _remove_participants(connection, thread)
+        if self._awaits():
+            self._vectors.await_vectors(connection, tenant, following)
 
     def _placed(self, connection: Connection, thread: int, found: Sequence[Turn]) -> list[_Row]:
         newest = select(_S.position, _S.part, _S.created_at).where(_S.thread == thread)
@@ -166,6 +174,27 @@ def facts_of(connection: Connection, numbers: Collection[int]) -> dict[int, Turn
     return facts
 
 
+def numbers_at(
+    connection: Connection, places: Collection[Place], before: tuple[int, int] | None
+) -> list[int]:
+    """Return the rows of turns at some places; of one thread only those before a seq."""
+    found: list[int] = []
+    place = tuple_(_S.thread, _S.part, _S.position)
+    for some in slices(list(places)):
+        threads = {thread for thread, _, _ in some}
+        query = select(_S.number).where(_S.thread.in_(threads), place.in_(some))
+        if before is not None:
+            query = query.where(or_(_S.thread != before[0], _S.seq < before[1]))
+        found += connection.execute(query).scalars()
+    return found
+
+
+def number_before(connection: Connection, thread: int, seq: int, part: int) -> list[int]:
+    """Return the row of the turn before a seq in the same part of a thread, if there is one."""
+    query = select(_S.number).where(_S.thread == thread, _S.seq < seq, _S.part == part)
+    return list(connection.execute(query.order_by(_S.seq.desc()).limit(1)).scalars())
+
+
 def participants_of(
     connection: Connection, tenant: str, threads: Collection[int] | None
 ) -> list[str]:
@@ -184,6 +213,22 @@ def _add_participants(
     rows = [{"tenant": tenant, "author": name, "thread": thread} for name in sorted(names)]
     if rows:
         connection.execute(insert(participants), rows)
+
+
+def _remove_participants(connection: Connection, thread: int) -> None:
+    """Remove the names by which nothing is said any more."""
+    still = select(_S.number).where(_S.thread == thread, _S.author == _P.author).exists()
+    connection.execute(delete(participants).where(_P.thread == thread, ~still))
+
+
+def _following(connection: Connection, numbers: Sequence[int]) -> list[int]:
+    """Return the rows whose vectors are made from one of these turns too."""
+    after = searchable.alias()
+    found: list[int] = []
+    for some in slices(numbers):
+        query = select(after.c.number).join(searchable, _is_before(searchable, after))
+        found += connection.execute(query.where(_S.number.in_(some))).scalars()
+    return found
 
 
 def embedding_texts(connection: Connection, numbers: Iterable[int]) -> dict[int, str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, select
 
+from hiermem_core.backends.matrices import length_of
 from hiermem_core.storage.database import slices
+from hiermem_core.storage.inserting import insert_rows
 from hiermem_core.storage.numbering import next_numbers
 from hiermem_core.storage.tables import outbox, vectors
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hiermem_core.backends.records import EntryWrite, MadeVector
 
 _O, _V = outbox.c, vectors.c
+_NAMES = tuple(vectors.c.keys())
 
 EMBED = "embed"
 """The change in the outbox that asks for a row's vector."""
@@ -42,24 +44,25 @@ class VectorRows:
         changed = [row for row, write in writes.items() if not write.keeps_vector]
         replaced = [row for row in changed if writes[row].number is not None]
         removed = self._take_out(connection, replaced)
-        made = {row: vector for row in changed if (vector := writes[row].vector) is not None}
+        given = {row: vector for row in changed if (vector := writes[row].vector) is not None}
+        made = self._that_count(connection, given)
         added = self._add(connection, tenant, made)
         self._indexer.queue(connection, tenant, added=added, removed=removed)
-        self.await_vectors(
-            connection, tenant, [row for row in changed if writes[row].awaits_vector]
-        )
+        late = [row for row in changed if writes[row].awaits_vector or row in given.keys() - made]
+        self.await_vectors(connection, tenant, late)
 
-    def add(self, connection: Connection, tenant: str, made: Mapping[int, MadeVector]) -> None:
-        """Give rows that waited for them their vectors."""
+    def add(self, connection: Connection, tenant: str, made: Mapping[int, MadeVector]) -> int:
+        """Give rows that waited for them their vectors; return how many were stored."""
+        made = self._that_count(connection, made)
         removed = self._take_out(connection, list(made))
         added = self._add(connection, tenant, made)
         self._indexer.queue(connection, tenant, added=added, removed=removed)
+        return len(added)
 
     def await_vectors(self, connection: Connection, tenant: str, rows: Iterable[int]) -> None:
         """Queue rows whose vectors are made later."""
-        queued = [{"change": EMBED, "number": row, "tenant": tenant} for row in rows]
-        if queued:
-            connection.execute(insert(outbox), queued)
+        queued = ((EMBED, row, tenant) for row in rows)
+        insert_rows(connection, outbox, ("change", "number", "tenant"), queued)
 
     def remove(self, connection: Connection, tenant: str, rows: Sequence[int]) -> None:
         """Remove the vectors of rows, and what is queued for them."""
@@ -75,25 +78,39 @@ class VectorRows:
             connection.execute(delete(outbox).where(_O.change == EMBED, _O.number.in_(some)))
         return removed
 
+    def _that_count(
+        self, connection: Connection, made: Mapping[int, MadeVector]
+    ) -> dict[int, MadeVector]:
+        """Return the vectors by the embedder whose vectors count; a reindex may have changed it."""
+        name = self._embedder(connection) if made else ""
+        return {row: vector for row, vector in made.items() if vector.by in ("", name)}
+
     def _add(
         self, connection: Connection, tenant: str, made: Mapping[int, MadeVector]
     ) -> Sequence[int]:
         if not made:
             return ()
-        embedder = self._embedder(connection)
-        numbers = next_numbers(connection, vectors, len(made))
-        rows: list[dict[str, Any]] = [
-            {
-                "number": number,
-                "tenant": tenant,
-                "row": row,
-                "embedder": embedder,
-                "dimension": len(vector.values),
-                "embedding": vector.values.astype("<f4").tobytes(),
-                "norm": float(np.linalg.norm(vector.values)),
-                "is_whole": vector.is_whole,
-            }
-            for number, (row, vector) in zip(numbers, made.items(), strict=True)
-        ]
-        connection.execute(insert(vectors), rows)
-        return numbers
+        owners = dict.fromkeys(made, tenant)
+        return insert_vectors(connection, self._embedder(connection), owners, made)
+
+
+def insert_vectors(
+    connection: Connection, name: str, owners: Mapping[int, str], made: Mapping[int, MadeVector]
+) -> Sequence[int]:
+    """Insert the vectors of rows of these tenants under a name; return the vectors' numbers."""
+    numbers = next_numbers(connection, vectors, len(made))
+    rows = (
+        (
+            number,
+            owners[row],
+            row,
+            name,
+            len(vector.values),
+            vector.values.astype("<f4", copy=False).tobytes(),
+            length_of(vector.values),
+            vector.is_whole,
+        )
+        for number, (row, vector) in zip(numbers, made.items(), strict=True)
+    )
+    insert_rows(connection, vectors, _NAMES, rows)
+    return numbers

@@ -12,6 +12,7 @@ from hiermem_core.backends.matrices import COLUMNS, Matrix, best, matrix_of, rou
 from hiermem_core.backends.planner import WAYS
 from hiermem_core.backends.records import Scored
 from hiermem_core.backends.sql_restrictions import entry_numbers, in_scope, turn_numbers
+from hiermem_core.errors import IndexUnavailableError
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.tables import memory_entries, searchable, vectors
 
@@ -81,6 +82,7 @@ class VectorSearch:
         unit = unit_of(vector)
         with self._database.read() as connection:
             asked = _Asked(connection, scope, unit, limit, self._embedder(connection))
+            _check_length(connection, asked.scope.tenant, asked.embedder, unit)
             way, found = self._search(asked)
         return Scored(tuple((row, -minus) for minus, _, _, row in found[:limit]), WAYS[way])
 
@@ -90,11 +92,16 @@ class VectorSearch:
         result: dict[int, float] = {}
         with self._database.read() as connection:
             embedder = self._embedder(connection)
+            _check_length(connection, scope.tenant, embedder, unit)
             for some in slices(wanted):
                 query = select(*COLUMNS).where(_V.row.in_(some), _V.embedder == embedder)
                 part = matrix_of(connection, query, len(unit))
                 result |= zip(part.rows.tolist(), part.cosines(unit).tolist(), strict=True)
         return result
+
+    def forget(self, tenant: str) -> None:
+        """Drop what is held in memory of a tenant."""
+        self._matrices.forget(tenant)
 
     def _search(self, asked: _Asked) -> tuple[Way, list[Found]]:
         total = self._total(asked)
@@ -175,7 +182,9 @@ class VectorSearch:
         """
         pending = self._pending(asked)
         for size in self._planner.fetch_sizes(asked.limit):
-            answer = self._indexer.nearest(asked.scope.tenant, asked.unit, size)
+            answer = self._indexer.nearest(
+                asked.scope.tenant, asked.unit, size, embedder=asked.embedder
+            )
             if answer is None:
                 return None
             numbers, cosines = answer
@@ -240,6 +249,15 @@ class VectorSearch:
             parts.append(turn_numbers(scope))
         rows = union_all(*parts).subquery() if len(parts) > 1 else parts[0].subquery()
         return select(rows.c.number)
+
+
+def _check_length(connection: Connection, tenant: str, embedder: str, unit: Vector) -> None:
+    """Raise where a question was embedded just before the vectors were made anew by another."""
+    query = select(_V.dimension).where(_V.tenant == tenant, _V.embedder == embedder).limit(1)
+    dimension = connection.execute(query).scalar()
+    if dimension not in (None, len(unit)):
+        reason = "the vectors were made anew meanwhile; search again"
+        raise IndexUnavailableError("semantic search", reason)
 
 
 def _of_tenant(asked: _Asked, *columns: Any) -> Select[Any]:

@@ -58,7 +58,7 @@ class WaitingRows:
                 for row, text in texts.items()
                 if (vector := tried[row].vector) is not None and text == waiting.texts[row]
             }
-            self._vectors.add(connection, tenant, made)
+            stored = self._vectors.add(connection, tenant, made)
             gone = set(waiting.rows) - set(waiting.texts)
             connection.execute(delete(outbox).where(_O.change == EMBED, _O.number.in_(gone)))
             lost = sum(
@@ -67,7 +67,7 @@ class WaitingRows:
                 if tried[row].vector is None
             )
             is_idle = connection.execute(_open_rows(tenant).limit(1)).first() is None
-        return Settled(made=len(made), lost=lost, is_idle=is_idle)
+        return Settled(made=stored, lost=lost, is_idle=is_idle)
 
     def counts(self, tenant: str) -> tuple[int, int]:
         """Return how many rows wait, and how many failed for good."""

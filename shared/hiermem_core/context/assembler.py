@@ -7,13 +7,27 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.context.fitting import Mandatory, Material, OverBudget, fit
-from hiermem_core.errors import BudgetExceededError, InvalidInputError, ThreadNotFoundError
+from hiermem_core.context.fitting import (
+    Mandatory,
+    Material,
+    OverBudget,
+    first_kept_seq,
+    fit,
+    question_of,
+)
+from hiermem_core.context.reporting import tokens_in
+from hiermem_core.errors import (
+    BackendError,
+    BudgetExceededError,
+    InvalidInputError,
+    ThreadNotFoundError,
+)
 from hiermem_core.models.context import Context, ContextWarning, warning_of
 from hiermem_core.models.events import Event, TurnsTrimmed
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad
 from hiermem_core.models.turns import Turn, is_blank, is_standing
+from hiermem_core.recall.recaller import Asked
 from hiermem_core.threads import reading
 from hiermem_core.threads.counting import tokens_of, turns_warning
 from hiermem_core.threads.drafts import TurnLike, as_drafts, cleaned_drafts
@@ -23,8 +37,19 @@ from hiermem_core.threads.tally import opens_exchange
 from hiermem_core.tokens.counters import ApproximateCounter, GuardedCounter
 
 if TYPE_CHECKING:
+    from hiermem_core.models.queries import RecallThreads
     from hiermem_core.protocols import ThreadMemory, TokenCounter
+    from hiermem_core.recall.recaller import Recaller
     from hiermem_core.storage.database import Database
+
+RECALLED = 100
+"""Hits recalled for a context at most; its share of the budget decides how many are shown."""
+
+MUCH = 2000
+"""Tokens from which on a hit shows what was said before it."""
+
+WITH_PREVIOUS = 3
+"""The first hits, which then do."""
 
 Current = str | TurnLike | Sequence[TurnLike] | None
 
@@ -60,6 +85,8 @@ class ContextAssembler:
         window_exchanges: int | None,
         is_host_memory: bool = False,
         tell: Callable[[Event], None],
+        recaller: Recaller | None = None,
+        recall_share: float = 0.0,
     ) -> None:
         self._database = database
         self._memory = memory
@@ -67,6 +94,8 @@ class ContextAssembler:
         self._window_exchanges = window_exchanges
         self._is_host_memory = is_host_memory
         self._tell = tell
+        self._recaller = recaller
+        self._recall_share = recall_share
 
     def build(
         self,
@@ -82,6 +111,9 @@ class ContextAssembler:
         output_reserve: int | None = None,
         budget_tokens: int | None = None,
         on_over_budget: OverBudget = "truncate",
+        recall: bool = True,
+        recall_threads: RecallThreads | None = "this",
+        query: str | None = None,
     ) -> Context:
         """Return what a model call gets, in at most the budget.
 
@@ -93,6 +125,10 @@ class ContextAssembler:
             budget_tokens: Tokens of everything returned; else the model's window less the reserve.
             output_reserve: Tokens kept for the answer; default: the model's output limit, at most
                 a quarter of its window.
+            recall: Look for what the window lost; nothing is embedded without.
+            recall_threads: Whose turns: `"this"` thread's, `"all"` threads', or `None`: entries
+                only.
+            query: What to recall by; default: the current user turn.
             on_over_budget: `"truncate"` shortens the current exchange, `"raise"` raises.
 
         Raises:
@@ -135,9 +171,42 @@ class ContextAssembler:
             on_over_budget=on_over_budget,
             warnings=tuple(_blank_warnings(standing, guard)),
         )
+        if recall and self._recaller is not None:
+            asked = Asked(
+                tenant=tenant_id,
+                question=question_of(material) if query is None else query,
+                thread_id=thread_id,
+                threads=recall_threads,
+            )
+            material = self._with_recall(material, asked, guard)
         context = self._fit(material, guard)
         self._tell_trimmed(tenant_id, thread_id, context)
         return context
+
+    def _with_recall(self, material: Material, asked: Asked, guard: GuardedCounter) -> Material:
+        """Return the material with what the window, at its least, does not hold."""
+        if self._recaller is None:
+            return material
+        material = replace(material, recall_share=self._recall_share)
+        least = first_kept_seq(material, guard)
+        room = material.budget - tokens_in(material.mandatory.sections(guard))
+        asked = replace(
+            asked,
+            before_seq=least,
+            limit=RECALLED,
+            with_previous=WITH_PREVIOUS if room > MUCH else 0,
+        )
+        try:
+            if not self._recaller.has_anything(asked):
+                return material
+            hits = self._recaller.recall(asked)
+        except BackendError as error:
+            facts = {"error": type(error).__name__}
+            failed = ContextWarning("recall_failed", detail=facts)
+            return replace(material, warnings=(*material.warnings, failed))
+        return replace(
+            material, recalled=tuple(hits), warnings=(*material.warnings, *hits.warnings)
+        )
 
     def _cap(self, profile: Profile | None) -> int | None:
         given = profile.working_memory.window_exchanges if profile else None

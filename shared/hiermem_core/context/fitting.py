@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from hiermem_core.context.notes_block import filled, place_notes
+from hiermem_core.context.placing_memory import Remembered, filled, place_memory, without_repeated
 from hiermem_core.context.reporting import (
     cut_warnings,
     leading_warnings,
     left_out_warnings,
     merged,
+    recall_section,
     receipt_of,
     section,
     tokens_in,
@@ -25,11 +26,15 @@ from hiermem_core.tokens.counters import REPLY_TOKENS, tool_schema_tokens
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hiermem_core.context.placing_memory import PlacedMemory
     from hiermem_core.models.context import ContextWarning
+    from hiermem_core.models.queries import Hit, TurnHit
     from hiermem_core.models.threads import ThreadLoad
     from hiermem_core.models.turns import Turn
     from hiermem_core.protocols import TokenCounter
     from hiermem_core.threads.exchanges import Unit
+
+_ROUNDS = 4
 
 OverBudget = Literal["truncate", "raise"]
 
@@ -66,6 +71,8 @@ class Material:
 
     Attributes:
         current: The turns that are used and not stored; their seqs follow the window's.
+        recalled: Hits, best first; those at hand elsewhere in the context are left out.
+        recall_share: Of what the mandatory parts and the current exchange leave, at most this.
         cap: Exchanges beside the current one at most.
         reserve: Already taken off the budget.
     """
@@ -75,6 +82,8 @@ class Material:
     current: tuple[Turn, ...]
     budget: int
     reserve: int = 0
+    recalled: tuple[Hit | TurnHit, ...] = ()
+    recall_share: float = 0.0
     cap: int | None = None
     on_over_budget: OverBudget = "truncate"
     warnings: tuple[ContextWarning, ...] = ()
@@ -96,14 +105,15 @@ def fit(material: Material, counter: TokenCounter) -> Context:
     newest = complete[-1].turns if complete else ()
     current = _fit_current(newest, material, fixed, counter)
     room = material.budget - tokens_in(fixed) - tokens_of(current.turns, counter)
-    notes = place_notes(load.notes, mandatory.system, current.turns, room, counter)
-    room_left = room - notes.tokens if current.is_whole else 0
     within, beyond = split_by_cap(complete[:-1], material.cap)
+    memory = _placed_memory(material, current, within, room, counter)
+    room_left = room - memory.tokens if current.is_whole else 0
     kept, trimmed = split_by_room(within, room_left, counter)
     window = [turn for unit in kept for turn in unit.turns]
     sections = [
         *fixed,
-        Section("notes", notes.tokens),
+        recall_section(memory),
+        Section("notes", memory.notes_tokens),
         section("window", window, counter),
         section("current", current.turns, counter),
     ]
@@ -112,18 +122,67 @@ def fit(material: Material, counter: TokenCounter) -> Context:
         *material.warnings,
         *leading_warnings(units, counter),
         *unit_warnings([*kept, *complete[-1:]], counter),
-        *notes.warnings,
+        *memory.warnings,
         *left_out_warnings("turns_not_covered", beyond, (), counter),
         *left_out_warnings("turns_trimmed", trimmed, current.dropped, counter),
         *cut_warnings(newest, current, tokens_in(fixed), material.budget, counter),
         *unreadable_warnings([*mandatory.standing, *window, *current.turns], counter),
     ]
     return Context(
-        messages=(*notes.system, *mandatory.standing, *window, *notes.current),
+        messages=(*memory.system, *mandatory.standing, *window, *memory.current),
         warnings=merged(warnings),
         receipt=receipt_of(sections, counter, budget=material.budget, reserve=material.reserve),
-        notes=load.notes if notes.tokens else "",
+        notes=memory.notes,
+        hits=memory.hits,
     )
+
+
+def question_of(material: Material) -> str:
+    """Return what the newest user turn asks."""
+    turns = [*material.load.window, *material.current]
+    asked = [turn.content for turn in turns if turn.role == "user" and turn.content]
+    return asked[-1] if asked else ""
+
+
+def first_kept_seq(material: Material, counter: TokenCounter) -> int | None:
+    """Return the first seq the window shows even if recall takes its whole share.
+
+    `None` where the thread has no stored turn that is shown.
+    """
+    units = [u for u in units_of([*material.load.window, *material.current]) if u.complete]
+    current = units[-1].turns if units else ()
+    fixed = tokens_in(material.mandatory.sections(counter))
+    room = material.budget - fixed - tokens_of(current, counter)
+    within, _ = split_by_cap(units[:-1], material.cap)
+    least = room - int(max(0, room) * material.recall_share)
+    kept, _ = split_by_room(within, max(0, least), counter)
+    shown = [turn.seq for unit in kept for turn in unit.turns] + [turn.seq for turn in current]
+    return min(shown, default=None)
+
+
+def _placed_memory(
+    material: Material,
+    current: Shortened,
+    units: Sequence[Unit],
+    room: int,
+    counter: TokenCounter,
+) -> PlacedMemory:
+    """Place notes and recalled hits; a hit the window shows then makes room for another."""
+    load, mandatory = material.load, material.mandatory
+    share = int(room * material.recall_share) if current.is_whole else 0
+    said = [*mandatory.standing, *current.turns]
+    hits = without_repeated(material.recalled, load.notes, said)
+    remembered = Remembered(load.notes, hits, share)
+    memory = place_memory(remembered, mandatory.system, current.turns, room, counter)
+    for _ in range(_ROUNDS if hits else 0):
+        kept, _beyond = split_by_room(units, room - memory.tokens, counter)
+        shown = [*said, *(turn for unit in kept for turn in unit.turns)]
+        fresh = without_repeated(hits, load.notes, shown)
+        if fresh == remembered.hits:
+            break
+        remembered = replace(remembered, hits=fresh)
+        memory = place_memory(remembered, mandatory.system, current.turns, room, counter)
+    return memory
 
 
 def split_by_cap(units: Sequence[Unit], cap: int | None) -> tuple[Sequence[Unit], Sequence[Unit]]:

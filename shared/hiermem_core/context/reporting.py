@@ -12,6 +12,7 @@ from hiermem_core.threads.counting import tokens_of, turns_warning
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hiermem_core.context.placing_memory import PlacedMemory
     from hiermem_core.context.shortening import Shortened
     from hiermem_core.models.context import WarningCode
     from hiermem_core.models.turns import Turn
@@ -23,6 +24,11 @@ def section(name: str, turns: Sequence[Turn], counter: TokenCounter) -> Section:
     """Return the section of some turns."""
     ids = tuple(turn.id for turn in turns if turn.id is not None)
     return Section(name, tokens_of(turns, counter), ids)
+
+
+def recall_section(memory: PlacedMemory) -> Section:
+    """Return the section of what was recalled."""
+    return Section("recall", memory.recall_tokens, tuple(hit.id for hit in memory.hits))
 
 
 def tokens_in(sections: Sequence[Section]) -> int:

@@ -10,6 +10,7 @@ from hiermem_core.models.plain import dump_json
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hiermem_core.models.queries import Hit, TurnHit
     from hiermem_core.models.turns import Part, ToolCall, Turn
 
 WarningCode = Literal[
@@ -59,7 +60,7 @@ class ContextWarning:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part of a context: its tokens and the ids of the turns in it."""
+    """One part of a context: its tokens and the ids of the turns and entries in it."""
 
     name: str
     tokens: int
@@ -75,8 +76,8 @@ class Receipt:
         reserve: Tokens kept free for the answer; already taken off the budget.
         counter: Id of the counter all figures are by.
         exact: The counter counts with the model's own vocabulary, not by estimate.
-        sections: `prefix`, `system`, `tools`, `pinned`, `notes`, `window`, `current`, `framing`;
-            they sum to `total`.
+        sections: `prefix`, `system`, `tools`, `pinned`, `recall`, `notes`, `window`, `current`,
+            `framing`; they sum to `total`.
     """
 
     budget: int
@@ -103,12 +104,14 @@ class Context:
         messages: The turns to send, in order: system prompt, pinned turns, window.
         warnings: What was left out or is weaker than asked for.
         notes: What is remembered about the thread, as it stands in the messages; `""` for nothing.
+        hits: What was recalled, as it stands in the messages, best first.
     """
 
     messages: tuple[Turn, ...]
     warnings: tuple[ContextWarning, ...]
     receipt: Receipt
     notes: str = ""
+    hits: tuple[Hit | TurnHit, ...] = ()
 
     def to_openai(self) -> list[dict[str, Any]]:
         """Return the messages in the form of the OpenAI chat API: text, images, audio and calls.

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
+from hiermem_core.models.moments import to_the_millisecond
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
@@ -136,4 +138,4 @@ def expiry_of(moment: datetime, ttl: float | None) -> datetime | None:
     Raises:
         OverflowError: That is beyond the calendar.
     """
-    return None if ttl is None else moment + timedelta(seconds=ttl)
+    return None if ttl is None else to_the_millisecond(moment + timedelta(seconds=ttl))

@@ -20,6 +20,11 @@ def from_milliseconds(value: int) -> datetime:
     return _EPOCH + value * _MILLISECOND
 
 
+def to_the_millisecond(moment: datetime) -> datetime:
+    """Return an aware datetime as it is stored: in UTC, the rest of a millisecond cut off."""
+    return from_milliseconds(to_milliseconds(moment))
+
+
 def aware(name: str, moment: datetime | None) -> datetime | None:
     """Return a moment that a caller gave, in UTC and to the millisecond.
 
@@ -30,4 +35,4 @@ def aware(name: str, moment: datetime | None) -> datetime | None:
         return None
     if not isinstance(moment, datetime) or moment.utcoffset() is None:
         raise InvalidInputError(name, "has no time zone; give an aware datetime")
-    return from_milliseconds(to_milliseconds(moment))
+    return to_the_millisecond(moment)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,13 @@ class ThreadState:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What must be unchanged for new notes to be committed."""
+    """What must be unchanged for new notes to be committed.
+
+    Attributes:
+        thread: The number of the thread they are of, since one may be forgotten and begun anew
+            under the same id; `None`: of whichever bears the id.
+    """
 
     turn_count: int = 0
     epoch: int = 0
+    thread: int | None = field(default=None, compare=False)

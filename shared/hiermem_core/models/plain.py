@@ -53,10 +53,13 @@ def dump_json(value: Any) -> str:
         InvalidInputError: JSON cannot carry it: NaN, an infinity, bytes, too deep, not a JSON type.
     """
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         reason = f"is not plain JSON ({type(error).__name__}); send JSON types only"
         raise InvalidInputError("value", reason) from error
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def load_json(text: str) -> Any:

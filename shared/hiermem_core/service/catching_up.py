@@ -73,7 +73,7 @@ class CatchingUp:
             is_patient: Leave rows alone whose pause after a failure is not over.
         """
         if not self._vectoriser.is_on:
-            return True
+            return not any(backend.waiting(tenant, limit=1).rows for backend in self._backends)
         return all([self._empty(backend, tenant, until, is_patient) for backend in self._backends])
 
     def _empty(
@@ -91,6 +91,8 @@ class CatchingUp:
         if not waiting.rows:
             return False
         tried = self._tried(waiting.texts)
+        if waiting.texts and not tried:
+            return False
         settled = backend.settle(tenant, waiting, tried, now_ms=self._now_ms())
         if settled.lost:
             self._tell(events.IndexFailed(tenant, settled.lost))

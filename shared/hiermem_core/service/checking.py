@@ -20,13 +20,12 @@ from hiermem_core.models.filters import parse_filter
 from hiermem_core.models.ids import check_name
 from hiermem_core.models.moments import aware
 from hiermem_core.models.namespaces import format_namespace
-from hiermem_core.models.queries import Fusion, MemoryQuery, Mode
-from hiermem_core.models.text import is_clean
 from hiermem_core.models.metadata import checked_metadata
+from hiermem_core.models.queries import EVERYWHERE, Fusion, MemoryQuery, Mode
+from hiermem_core.models.text import TextCleaner, is_clean
 
 if TYPE_CHECKING:
     from hiermem_core.backends.records import Vector
-    from hiermem_core.models.text import TextCleaner
 
 CONTENT_LIMIT = 1024 * 1024
 """Characters of an entry's content."""
@@ -42,6 +41,9 @@ TEXT_LIMIT = 32_768
 
 LIMIT_LIMIT = 1000
 """Hits of one search."""
+
+OFFSET_LIMIT = 1_000_000
+"""Hits that one search passes over."""
 
 BULK_LIMIT = 10_000
 """Items of one bulk operation."""
@@ -80,16 +82,21 @@ def checked_draft(draft: EntryDraft, cleaner: TextCleaner) -> EntryDraft:
         InvalidInputError: A field cannot be stored.
         LimitExceededError: A field is larger than its limit.
     """
-    return replace(
-        draft,
+    return EntryDraft(
+        content=_content(draft.content, cleaner),
         id=None if draft.id is None else check_name("id", draft.id),
         namespace=format_namespace(draft.namespace),
+        type=_type(draft.type, cleaner),  # type: ignore[arg-type]
+        key=checked_key(draft.key),
+        tags=_tags(draft.tags),
+        metadata=_metadata(draft.metadata, cleaner),
+        embedding=_embedding(draft.embedding, cleaner),  # type: ignore[arg-type]
         created_at=aware("created_at", draft.created_at),
+        ttl=_ttl(draft.ttl, cleaner),
         source=_one_of("source", draft.source, ENTRY_SOURCES),
-        **checked_fields(
-            {name: getattr(draft, name) for name in _CHECKS},
-            cleaner,
-        ),
+        trust=_trust(draft.trust),
+        derived_from=_derived_from(draft.derived_from, cleaner),
+        user_id=_user_id(draft.user_id),
     )
 
 
@@ -115,7 +122,13 @@ def _content(value: Any, cleaner: TextCleaner) -> str:
     return text
 
 
-def _key(value: Any, _: TextCleaner | None = None) -> str | None:
+def checked_key(value: Any, _: TextCleaner | None = None) -> str | None:
+    """Return a key that an entry may bear.
+
+    Raises:
+        InvalidInputError: It is no text, empty, or holds what no store can hold.
+        LimitExceededError: It is longer than 1,024 characters.
+    """
     return None if value is None else _name("key", value, KEY_LIMIT)
 
 
@@ -172,7 +185,7 @@ def _type(value: Any, _: TextCleaner) -> str:
 _CHECKS: dict[str, Any] = {
     "content": _content,
     "type": _type,
-    "key": _key,
+    "key": checked_key,
     "tags": _tags,
     "metadata": _metadata,
     "embedding": _embedding,
@@ -194,11 +207,17 @@ def checked_vector(value: Any, dimensions: int | None = None) -> Vector:
         vector = np.asarray(value, dtype=np.float32)
     except (TypeError, ValueError, OverflowError):
         raise InvalidInputError("embedding", "must be a list of numbers") from None
-    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all() or not vector.any():
+    if vector.ndim != 1 or not len(vector) or not _has_length(vector):
         raise InvalidInputError("embedding", "must be finite numbers, not all zero")
     if dimensions is not None and len(vector) != dimensions:
         raise DimensionMismatchError(expected=dimensions, actual=len(vector))
     return vector
+
+
+def _has_length(vector: Vector) -> bool:
+    """Tell whether a vector is finite and not all zero."""
+    double = vector.astype(np.float64)
+    return 0 < float(double @ double) < math.inf
 
 
 def as_query(value: Any, given: Mapping[str, Any]) -> MemoryQuery:
@@ -218,7 +237,11 @@ def as_query(value: Any, given: Mapping[str, Any]) -> MemoryQuery:
     else:
         raise InvalidInputError("query", "must be a text or a MemoryQuery")
     _check_query(query)
-    return query
+    if query.text is None or is_clean(query.text):
+        return query
+    if query.mode in EVERYWHERE:
+        raise InvalidInputError("text", "holds a lone surrogate or NUL; remove it")
+    return replace(query, text=TextCleaner().text(query.text))
 
 
 def _check_query(query: MemoryQuery) -> None:
@@ -226,6 +249,7 @@ def _check_query(query: MemoryQuery) -> None:
         if isinstance(figure, bool) or not isinstance(figure, int) or figure < 0:
             raise InvalidInputError(name, "must be a whole number, at least 0")
     _check_size("limit", query.limit, LIMIT_LIMIT)
+    _check_size("offset", query.offset, OFFSET_LIMIT)
     if query.text is not None:
         _check_size("text", len(_text("text", query.text)), TEXT_LIMIT)
     if query.mode is not None:
@@ -247,7 +271,7 @@ def restrictions_of(query: MemoryQuery) -> Restrictions:
         filter=parse_filter(query.filter),
         type=None if query.type is None else _one_of("type", query.type, MEMORY_TYPES),
         tags=_tags(query.tags),
-        key=_key(query.key),
+        key=checked_key(query.key),
         source=None if query.source is None else _one_of("source", query.source, ENTRY_SOURCES),
         min_trust=_trust(query.min_trust),
         user_id=_user_id(query.user_id),

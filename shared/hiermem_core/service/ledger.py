@@ -10,7 +10,7 @@ from hiermem_core.errors import KeyConflictError
 from hiermem_core.service.storing import Standing, digest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
     from hiermem_core.protocols import EntryReader
@@ -31,6 +31,8 @@ class Ledger:
         self._by_id: dict[str, Kept] = {}
         self._by_key: dict[tuple[str, str], Kept] = {}
         self._by_digest: dict[str, Kept] = {}
+        self._digests: dict[int, str | None] = {}
+        self._borne: dict[str, str] = {}
         self._writes: dict[str, EntryWrite] = {}
 
     @property
@@ -38,15 +40,16 @@ class Ledger:
         """What is to be written, one for each entry; none takes a key another still holds."""
         return tuple(self._writes.values())
 
-    def open_for(self, drafts: Iterable[EntryDraft]) -> None:
+    def open_for(self, drafts: Mapping[int, EntryDraft]) -> None:
         """Read what the drafts may meet."""
-        listed = list(drafts)
-        ids = {draft.id for draft in listed if draft.id is not None}
-        keys = {(str(d.namespace), d.key) for d in listed if d.key is not None}
-        digests = {d for draft in listed if (d := self._digest(draft)) is not None}
+        self._digests = {place: self._digest(draft) for place, draft in drafts.items()}
+        ids = {draft.id for draft in drafts.values() if draft.id is not None}
+        keys = {(str(d.namespace), d.key) for d in drafts.values() if d.key is not None}
+        digests = {digest for digest in self._digests.values() if digest is not None}
         self._by_id.update(self._reader.by_id(ids) if ids else {})
         self._by_key.update(self._reader.by_key(keys) if keys else {})
         self._by_digest.update(self._reader.by_digest(digests) if digests else {})
+        self._borne = {kept.entry.id: digest for digest, kept in self._by_digest.items()}
         for kept in (*self._by_key.values(), *self._by_digest.values()):
             self._by_id.setdefault(kept.entry.id, kept)
 
@@ -54,14 +57,15 @@ class Ledger:
         """Read the entries of some ids."""
         self._by_id.update(self._reader.by_id(set(ids)))
 
-    def standing(self, draft: EntryDraft) -> Standing:
-        """Return what a draft meets."""
+    def standing(self, place: int, draft: EntryDraft) -> Standing:
+        """Return what a draft meets that the ledger was opened for, at its place."""
         key = None if draft.key is None else (str(draft.namespace), draft.key)
-        digest = self._digest(draft)
+        digest = self._digests[place]
         return Standing(
             by_id=None if draft.id is None else self._by_id.get(draft.id),
             by_key=None if key is None else self._by_key.get(key),
             twin=None if digest is None else self._by_digest.get(digest),
+            digest=digest,
         )
 
     def find(self, entry_id: str) -> Kept | None:
@@ -90,20 +94,15 @@ class Ledger:
         kept = Kept(old.number if old else _UNNUMBERED, entry, has_vector)
         if old is not None and old.entry.key is not None:
             self._by_key.pop((old.entry.namespace, old.entry.key), None)
-        self._by_digest = {d: k for d, k in self._by_digest.items() if k.entry.id != entry.id}
-        if old is not None:
-            self._forget_digest(old)
+        digest = self._borne.pop(entry.id, None)
+        if digest is not None:
+            del self._by_digest[digest]
         self._by_id[entry.id] = kept
         if entry.key is not None:
             self._by_key[entry.namespace, entry.key] = kept
-        if write.digest is not None:
-            self._by_digest.setdefault(write.digest, kept)
-
-    def _forget_digest(self, old: Kept) -> None:
-        digest = digest_of(old.entry)
-        twin = None if digest is None else self._by_digest.get(digest)
-        if twin is not None and twin.entry.id == old.entry.id:
-            del self._by_digest[str(digest)]
+        if write.digest is not None and write.digest not in self._by_digest:
+            self._by_digest[write.digest] = kept
+            self._borne[entry.id] = write.digest
 
     def _digest(self, draft: EntryDraft) -> str | None:
         return digest_of(draft) if self._merges and draft.id is None else None

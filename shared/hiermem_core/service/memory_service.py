@@ -15,6 +15,7 @@ from hiermem_core.service.checking import (
     as_entry_draft,
     as_query,
     checked_items,
+    checked_key,
     restrictions_of,
 )
 from hiermem_core.service.searching import EntrySearch
@@ -161,8 +162,10 @@ class MemoryService:
             IndexUnavailableError: Semantic search waits for a reindex.
             EmbedderMismatchError: The location's vectors are by another embedder.
         """
+        asked = as_query(query, fields)
+        restrictions = restrictions_of(asked)
         self._shared.before_search(self._tenant)
-        mode, result = self._searching.run(as_query(query, fields))
+        mode, result = self._searching.run(asked, restrictions)
         self._shared.tell(events.SearchServed(self._tenant, mode, len(result)))
         return result
 
@@ -296,7 +299,7 @@ def _one_name(
     if entry_id is not None:
         return check_name("id", entry_id), ("", "")
     path = "default" if namespace is None else format_namespace(namespace)
-    return None, (path, str(key))
+    return None, (path, str(checked_key(key)))
 
 
 def _distinct(ids: Iterable[str]) -> list[str]:
@@ -314,4 +317,4 @@ def _as_change(value: Any) -> tuple[str, Mapping[str, Any], int | None]:
 
 def _copy(entry: MemoryEntry) -> MemoryEntry:
     """Return an entry that shares nothing a caller could change."""
-    return replace(entry, metadata=copied(entry.metadata)) if entry.metadata else entry
+    return replace(entry, metadata=copied(entry.metadata))

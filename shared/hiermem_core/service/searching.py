@@ -15,9 +15,10 @@ from hiermem_core.errors import (
 )
 from hiermem_core.models.context import ContextWarning
 from hiermem_core.models.entries import MemoryEntry
+from hiermem_core.models.metadata import copied
 from hiermem_core.models.namespaces import close_names
 from hiermem_core.models.queries import EVERYWHERE, Hit, SearchResult
-from hiermem_core.service.checking import checked_vector, restrictions_of
+from hiermem_core.service.checking import checked_vector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,12 +64,11 @@ class EntrySearch:
         modes = set(self._backend.modes) | EVERYWHERE
         return frozenset(modes)
 
-    def run(self, query: MemoryQuery) -> tuple[str, SearchResult]:
+    def run(self, query: MemoryQuery, restrictions: Restrictions) -> tuple[str, SearchResult]:
         """Return the mode that answered, and the hits."""
         now = self._clock.now()
-        restrictions = restrictions_of(query)
         mode = self._mode_of(query)
-        if mode in _NEVER and query.vector is None and not (query.text or "").strip():
+        if _is_void(query, mode):
             result = SearchResult()
         elif mode in _NEVER:
             result = self._ranked_hits(query, mode, restrictions, now)
@@ -83,6 +83,8 @@ class EntrySearch:
         if query.text is None and query.vector is None:
             return "listing"
         if query.text is None:
+            query = replace(query, mode="semantic")
+            self._check_mode(query)
             return "semantic"
         found = [mode for mode in ("hybrid", "semantic", "keyword") if self._has(mode, query)]
         if not found:
@@ -138,7 +140,7 @@ class EntrySearch:
         with self._backend.read(self._tenant, now) as reader:
             kept = reader.by_number([number for number, _ in rows])
             living = [(kept[number], score) for number, score in rows if number in kept]
-            page = _in_order(living, in_legs=mode == "hybrid")[query.offset : wanted]
+            page = _in_order(living, in_legs=mode != "keyword")[query.offset : wanted]
             hits = [
                 _hit(
                     one.entry,
@@ -180,14 +182,16 @@ class EntrySearch:
             near, vector = Scored((), type(error).__name__), None
         plan = f"{words.plan}; {near.plan}"
         if query.fusion == "rrf":
-            legs = [[n for n, _ in words.rows], [n for n, _ in near.rows]]
-            return Ranked(fuse_by_rank(legs), _raw_terms(words, near), plan, warnings)
-        head = self._head(scope, vector, words, near, explain=query.explain)
-        rows = [(one.number, one.score) for one in head]
+            rows = fuse_by_rank([[n for n, _ in leg.rows[:LEG]] for leg in (words, near)])
+            terms = _raw_terms(words, near)
+        else:
+            head = self._head(scope, vector, words, near, explain=query.explain)
+            rows = [(one.number, one.score) for one in head]
+            terms = {one.number: one.terms for one in head}
         seen = {number for number, _ in rows}
         beyond = [n for n, _ in (*near.rows[LEG:], *words.rows[LEG:]) if n not in seen]
         rows += [(number, 0.0) for number in dict.fromkeys(beyond)]
-        return Ranked(rows, {one.number: one.terms for one in head}, plan, warnings)
+        return Ranked(rows, terms, plan, warnings)
 
     def _head(
         self, scope: Scope, vector: Vector | None, words: Scored, near: Scored, *, explain: bool
@@ -222,6 +226,13 @@ class EntrySearch:
         close = close_names(namespace, known)
         warning = ContextWarning("unknown_namespace", detail={"close": close})
         return SearchResult(result, warnings=(*result.warnings, warning))
+
+
+def _is_void(query: MemoryQuery, mode: str) -> bool:
+    """Tell whether nothing can answer: a blank text, or two keys at once."""
+    if mode == "exact":
+        return query.key not in (None, query.text)
+    return mode in _NEVER and query.vector is None and not (query.text or "").strip()
 
 
 def _weaker(error: BackendError, *, is_degraded: bool) -> ContextWarning:
@@ -276,5 +287,6 @@ def _hit(
     entry: MemoryEntry, score: float, embedding: Sequence[float] | None, explanation: Any
 ) -> Hit:
     values = {name: getattr(entry, name) for name in _ENTRY_FIELDS}
+    values["metadata"] = copied(entry.metadata)
     values["embedding"] = None if embedding is None else tuple(embedding)
     return Hit(**values, score=score, explanation=explanation)

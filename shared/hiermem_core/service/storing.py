@@ -21,14 +21,22 @@ if TYPE_CHECKING:
 
 Outcome = Literal["stored", "replaced", "merged"]
 
+_DIGEST_DIGITS = 32
+"""128 bits: the index of digests is read and written all over, so it is kept small."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The living entries that a draft may meet: under its id, under its key, saying the same."""
+    """The living entries that a draft may meet: under its id, under its key, saying the same.
+
+    Attributes:
+        digest: What the draft shares with those that say the same; `None`: it is never merged.
+    """
 
     by_id: Kept | None = None
     by_key: Kept | None = None
     twin: Kept | None = None
+    digest: str | None = None
 
 
 def entry_to_write(
@@ -83,13 +91,18 @@ def changed_entry(
 
 
 def write_of(
-    entry: MemoryEntry, old: Kept | None, vector: MadeVector | None, *, awaits: bool, merges: bool
+    entry: MemoryEntry,
+    old: Kept | None,
+    vector: MadeVector | None,
+    *,
+    awaits: bool,
+    digest: str | None,
 ) -> EntryWrite:
     """Return how to write an entry; its vector stays where its content did and none is given.
 
     Args:
         awaits: A vector that is missing is made later.
-        merges: Entries that say the same are counted, so this one must be recognisable.
+        digest: By which those that say the same are recognised; `None`: it is never merged.
     """
     is_same = old is not None and old.entry.content == entry.content
     keeps = is_same and vector is None and old is not None and old.has_vector
@@ -99,7 +112,7 @@ def write_of(
         vector=vector,
         keeps_vector=keeps,
         awaits_vector=awaits and vector is None and not keeps,
-        digest=digest_of(entry) if merges else None,
+        digest=digest,
     )
 
 
@@ -113,7 +126,7 @@ def digest_of(entry: MemoryEntry | EntryDraft) -> str | None:
         return None
     text = " ".join(unicodedata.normalize("NFC", entry.content).split())
     facts = [text, str(entry.namespace), entry.user_id, list(entry.tags), entry.metadata]
-    return hashlib.sha256(dump_json(facts).encode()).hexdigest()
+    return hashlib.sha256(dump_json(facts).encode()).hexdigest()[:_DIGEST_DIGITS]
 
 
 def _named(draft: EntryDraft, standing: Standing) -> Kept | None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from hiermem_core.backends.embedders import RecordedEmbedder
+    from hiermem_core.models.context import WarningCode
     from hiermem_core.backends.records import Vector
     from hiermem_core.protocols import Clock, Embedder
 
@@ -35,6 +36,9 @@ class Vectoriser:
 
     At its first use in a process the embedder's vectors of fixed texts are compared with those
     recorded when the location got its first vector; none is written or compared before.
+
+    Attributes:
+        last_error: Why the embedder failed at everything, the last time it was called.
 
     Args:
         embedder: `None`: only vectors that are given are stored.
@@ -54,11 +58,12 @@ class Vectoriser:
     ) -> None:
         self.embedder = embedder
         self.recorded = recorded
-        self.is_degraded = False
+        self.last_error: str | None = None
         self._is_indexing = is_indexing
         self._on_change = on_change
         self._clock = clock
-        self._is_verified = False
+        self._verified: dict[str, Embedder] = {}
+        self._foreign = ""
         self._named = named
         named(recorded.name())
         if embedder is not None:
@@ -66,8 +71,28 @@ class Vectoriser:
 
     @property
     def is_on(self) -> bool:
-        """Tell whether texts get vectors."""
-        return self.embedder is not None and self._is_indexing and not self.is_degraded
+        """Tell whether texts get vectors now."""
+        return self.awaits and not self.is_degraded
+
+    @property
+    def awaits(self) -> bool:
+        """Tell whether texts get vectors, now or once the stored ones are by this embedder."""
+        return self.embedder is not None and self._is_indexing
+
+    @property
+    def is_degraded(self) -> bool:
+        """Tell whether the stored vectors are by another embedder, which a reindex mends."""
+        return self._foreign != "" and self._foreign == self.recorded.name()
+
+    @property
+    def is_asked(self) -> bool:
+        """Tell whether questions get vectors; a degraded embedder is asked, and says why not."""
+        return self.embedder is not None and self._is_indexing
+
+    @property
+    def weakness(self) -> WarningCode:
+        """What a search without the vector of its question is warned of."""
+        return "index_rebuilding" if self.is_degraded else "semantic_unavailable"
 
     @property
     def model_id(self) -> str | None:
@@ -91,21 +116,12 @@ class Vectoriser:
         Raises:
             EmbedderMismatchError: The stored vectors are by another embedder.
         """
-        if not texts or self.embedder is None or not self._is_ready():
+        ready = self._ready() if texts else None
+        if ready is None:
             return {}, {}
-        made: dict[K, MadeVector] = {}
-        failed: dict[K, EmbedFailure] = {}
-        keys = list(texts)
-        for start in range(0, len(keys), BATCH):
-            some = keys[start : start + BATCH]
-            listed = [texts[key] for key in some]
-            parts = shortened(self.embedder, listed)
-            answers = embed_each(self.embedder, listed)
-            for key, answer, is_part in zip(some, answers, parts, strict=True):
-                if isinstance(answer, EmbedFailure):
-                    failed[key] = answer
-                else:
-                    made[key] = MadeVector(answer, is_whole=not is_part)
+        made, failed = vectors_by(*ready, texts)
+        down = next((failure.error for failure in failed.values() if failure.is_down), None)
+        self.last_error = down and f"the embedder raised {down}; mend it, or give another"
         return made, failed
 
     def question(self, text: str) -> Vector:
@@ -116,11 +132,12 @@ class Vectoriser:
             EmbedderMismatchError: They are by another embedder.
             BackendError: The embedder failed.
         """
-        if self.embedder is None or not self._is_ready():
+        ready = self._ready()
+        if ready is None:
             raise IndexUnavailableError(
                 "semantic search", "the stored vectors are by another embedder; run reindex"
             )
-        return embed_query(self.embedder, text)
+        return embed_query(ready[0], text)
 
     def check_length(self, vector: Any) -> None:
         """Raise `DimensionMismatchError` where a given vector cannot stand beside the stored ones.
@@ -134,8 +151,26 @@ class Vectoriser:
             self._record(EmbedderIdentity(GIVEN, len(vector), ()))
         elif len(vector) != expected:
             raise DimensionMismatchError(expected=expected, actual=len(vector))
-        elif self.embedder is not None:
-            self._is_ready()
+        else:
+            self._ready()
+
+    def given(self, vector: Any) -> MadeVector:
+        """Return a given vector as one that stands beside the stored ones.
+
+        Raises:
+            DimensionMismatchError: It has another length.
+        """
+        self.check_length(vector)
+        return MadeVector(vector, by=self.recorded.name())
+
+    def expect(self, embedder: Embedder, name: str) -> None:
+        """Know by which embedder the vectors of a name are, should they count some time."""
+        self._verified[name] = embedder
+
+    def adopt(self, embedder: Embedder) -> None:
+        """Use the embedder whose vectors count by now."""
+        self.embedder, self._foreign, self.last_error = embedder, "", None
+        self._named(self.recorded.name())
 
     def _check_at_open(self, embedder: Embedder) -> None:
         known = None if isinstance(embedder, AdaptedEmbedder) else embedder.dimensions
@@ -144,22 +179,31 @@ class Vectoriser:
         except EmbedderMismatchError:
             if self._on_change == "raise":
                 raise
-            self.is_degraded = True
+            self._foreign = self.recorded.name()
 
-    def _is_ready(self) -> bool:
-        """Verify the embedder once, and tell whether its vectors may be used."""
-        if self.is_degraded or self.embedder is None:
-            return False
-        if not self._is_verified:
-            try:
-                self._verify(self.embedder)
-            except EmbedderMismatchError:
-                if self._on_change == "raise":
-                    raise
-                self.is_degraded = True
-                return False
-            self._is_verified = True
-        return True
+    def _ready(self) -> tuple[Embedder, str] | None:
+        """Return the embedder of the vectors that count, and their name.
+
+        It is verified once, and again when vectors of another name count: another process may have
+        made them anew. `None` where the given one is not theirs.
+        """
+        name = self.recorded.name()
+        known = self._verified.get(name)
+        if known is not None:
+            return known, name
+        if self.embedder is None or self.is_degraded:
+            return None
+        try:
+            self._verify(self.embedder)
+        except EmbedderMismatchError:
+            if self._on_change == "raise":
+                raise
+            self._foreign = self.recorded.name()
+            return None
+        name = self.recorded.name()
+        self._verified[name] = self.embedder
+        self._named(name)
+        return self.embedder, name
 
     def _verify(self, embedder: Embedder) -> None:
         identity = identity_of(embedder)
@@ -171,3 +215,27 @@ class Vectoriser:
     def _record(self, identity: EmbedderIdentity) -> None:
         self.recorded.record(identity, now_ms=to_milliseconds(self._clock.now()))
         self._named(self.recorded.name())
+
+
+def vectors_by(
+    embedder: Embedder, name: str, texts: Mapping[K, str]
+) -> tuple[dict[K, MadeVector], dict[K, EmbedFailure]]:
+    """Return the vectors of texts by an embedder, under its name, and why the others have none.
+
+    Raises:
+        DimensionMismatchError: A vector has another length than the embedder declares.
+    """
+    made: dict[K, MadeVector] = {}
+    failed: dict[K, EmbedFailure] = {}
+    keys = list(texts)
+    for start in range(0, len(keys), BATCH):
+        some = keys[start : start + BATCH]
+        listed = [texts[key] for key in some]
+        parts = shortened(embedder, listed)
+        answers = embed_each(embedder, listed)
+        for key, answer, is_part in zip(some, answers, parts, strict=True):
+            if isinstance(answer, EmbedFailure):
+                failed[key] = answer
+            else:
+                made[key] = MadeVector(answer, is_whole=not is_part, by=name)
+    return made, failed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.backends.records import MadeVector
+from hiermem_core.backends.records import Kept, MadeVector
 from hiermem_core.errors import HierMemError
 from hiermem_core.models import events
 from hiermem_core.models.ids import new_id
@@ -12,15 +12,16 @@ from hiermem_core.models.results import Failure
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.service.checking import as_entry_draft, checked_draft, checked_fields
 from hiermem_core.service.ledger import Ledger
-from hiermem_core.service.storing import changed_entry, entry_to_write, write_of
+from hiermem_core.service.storing import changed_entry, digest_of, entry_to_write, write_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
-    from hiermem_core.backends.records import Kept
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
     from hiermem_core.models.events import Event
     from hiermem_core.protocols import Backend, Clock
+    from hiermem_core.service.storing import Standing
     from hiermem_core.service.vectorising import Vectoriser
 
 
@@ -57,9 +58,10 @@ class EntryWriting:
         drafts: dict[int, EntryDraft] = {}
         failed = []
         cleaner = TextCleaner()
+        lengths: set[int] = set()
         for place, item in enumerate(items):
             try:
-                drafts[place] = self.checked(as_entry_draft(item, {}), cleaner)
+                drafts[place] = self._checked(as_entry_draft(item, {}), cleaner, lengths)
             except HierMemError as error:
                 entry_id = getattr(item, "id", None)
                 failed.append(
@@ -68,17 +70,23 @@ class EntryWriting:
         self._tell_cleaned(cleaner)
         return drafts, failed
 
-    def checked(self, draft: EntryDraft, cleaner: TextCleaner) -> EntryDraft:
-        """Return a draft that holds every rule, its own vector's length included."""
+    def _checked(self, draft: EntryDraft, cleaner: TextCleaner, lengths: set[int]) -> EntryDraft:
+        """Return a draft that holds every rule, its own vector's length included.
+
+        Args:
+            lengths: Of vectors that may be stored, as far as it is known.
+        """
         ready = checked_draft(draft, cleaner)
-        if ready.embedding is not None:
-            self._vectoriser.check_length(ready.embedding)
+        vector = ready.embedding
+        if vector is not None and len(vector) not in lengths:
+            self._vectoriser.check_length(vector)
+            lengths.add(len(vector))
         return ready
 
     def store_one(self, draft: EntryDraft) -> MemoryEntry:
         """Store one draft as given, and return the entry."""
         cleaner = TextCleaner()
-        ready = {0: self.checked(draft, cleaner)}
+        ready = {0: self._checked(draft, cleaner, set())}
         stored, failed, _ = self.store(ready)
         if failed:
             raise failed[0].error
@@ -99,10 +107,11 @@ class EntryWriting:
         failed: list[Failure] = []
         with self._backend.write(self._tenant, now) as writer:
             ledger = Ledger(writer, merges=self._merges)
-            ledger.open_for(drafts.values())
+            ledger.open_for(drafts)
             for place, draft in drafts.items():
                 try:
-                    stored[place] = self._enter(ledger, draft, vectors.get(place), now)
+                    standing = ledger.standing(place, draft)
+                    stored[place] = self._enter(ledger, draft, standing, vectors.get(place), now)
                 except HierMemError as error:
                     failed.append(Failure(place, draft.id, error))
             writer.put(ledger.writes)
@@ -113,33 +122,46 @@ class EntryWriting:
         return stored, failed, waiting
 
     def _enter(
-        self, ledger: Ledger, draft: EntryDraft, vector: MadeVector | None, now: Any
+        self,
+        ledger: Ledger,
+        draft: EntryDraft,
+        standing: Standing,
+        vector: MadeVector | None,
+        now: datetime,
     ) -> MemoryEntry:
-        standing = ledger.standing(draft)
         entry, old = entry_to_write(draft, standing, now=now, fresh_id=new_id(now))
-        merges = self._merges and draft.id is None
-        write = write_of(entry, old, vector, awaits=self._vectoriser.is_on, merges=merges)
+        awaits = self._vectoriser.awaits
+        write = write_of(entry, old, vector, awaits=awaits, digest=standing.digest)
         ledger.record(write, old)
         return entry
 
     def _vectors_of(self, drafts: Mapping[int, EntryDraft]) -> dict[int, MadeVector]:
         """Return vectors of the drafts that bring one or whose text is new, by place."""
-        own = {
-            place: MadeVector(draft.embedding)  # type: ignore[arg-type]
-            for place, draft in drafts.items()
-            if draft.embedding is not None
-        }
-        if self._vectoriser.is_on:
+        own = self._given({place: draft.embedding for place, draft in drafts.items()})
+        if self._vectoriser.is_on and len(own) < len(drafts):
             with self._backend.read(self._tenant, self._clock.now()) as reader:
                 ledger = Ledger(reader, merges=self._merges)
-                ledger.open_for(draft for place, draft in drafts.items() if place not in own)
+                missing = {place: draft for place, draft in drafts.items() if place not in own}
+                ledger.open_for(missing)
             wanted = {
                 place: draft.content
-                for place, draft in drafts.items()
-                if place not in own and not _is_embedded(ledger, draft)
+                for place, draft in missing.items()
+                if not _is_embedded(ledger.standing(place, draft), draft)
             }
             own |= self._vectoriser.vectors_of(wanted)
         return own
+
+    def _given(self, vectors: Mapping[int, Any]) -> dict[int, MadeVector]:
+        """Return the vectors that are given; one of each length is checked."""
+        checked: dict[int, MadeVector] = {}
+        made: dict[int, MadeVector] = {}
+        for place, vector in vectors.items():
+            if vector is None:
+                continue
+            if len(vector) not in checked:
+                checked[len(vector)] = self._vectoriser.given(vector)
+            made[place] = MadeVector(vector, by=checked[len(vector)].by)
+        return made
 
     def change(
         self, changes: Sequence[tuple[str, Mapping[str, Any], int | None]]
@@ -195,18 +217,15 @@ class EntryWriting:
     ) -> None:
         drops_own = "embedding" in fields and vector is None
         standing = Kept(old.number, old.entry, has_vector=False) if drops_own else old
-        awaits = self._vectoriser.is_on
-        write = write_of(entry, standing, vector, awaits=awaits, merges=self._merges)
+        awaits = self._vectoriser.awaits
+        digest = digest_of(entry) if self._merges else None
+        write = write_of(entry, standing, vector, awaits=awaits, digest=digest)
         ledger.record(write, old)
 
     def _changed_vectors(
         self, changes: Sequence[tuple[str, Mapping[str, Any], int | None]], ready: Mapping[int, Any]
     ) -> dict[int, MadeVector]:
-        own = {
-            place: MadeVector(fields["embedding"])
-            for place, fields in ready.items()
-            if fields.get("embedding") is not None
-        }
+        own = self._given({place: fields.get("embedding") for place, fields in ready.items()})
         wanted = {}
         with self._backend.read(self._tenant, self._clock.now()) as reader:
             known = reader.by_id({changes[place][0] for place in ready})
@@ -241,8 +260,7 @@ class EntryWriting:
             self._tell(events.TextSanitised(self._tenant, cleaner.replaced))
 
 
-def _is_embedded(ledger: Ledger, draft: EntryDraft) -> bool:
+def _is_embedded(standing: Standing, draft: EntryDraft) -> bool:
     """Tell whether what a draft says has its vector already, where it will be stored."""
-    standing = ledger.standing(draft)
     old = standing.by_id or standing.by_key or standing.twin
     return old is not None and old.has_vector and old.entry.content == draft.content

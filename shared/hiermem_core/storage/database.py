@@ -31,7 +31,7 @@ from hiermem_core.storage.forking import gate
 from hiermem_core.storage.watching import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
@@ -45,6 +45,9 @@ _POOL_SIZE = 8
 _FIRST_PAUSE = 0.002
 _LONGEST_PAUSE = 0.1
 _VARIABLES = 500
+
+_CHECKPOINT_PAGES = 4000
+"""16 MB of log: a page written again and again, as those of indexes are, is copied back once."""
 
 _open_databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -141,6 +144,29 @@ class Database:
         with _mapped("opening"):
             self._patiently(self._set_wal)
 
+    def clean(self, patience: float | None = None) -> None:
+        """Rewrite the file without the bytes of what was removed, and empty the write-ahead log.
+
+        Takes room for a second copy of the database while it runs; other writers wait for it.
+
+        Args:
+            patience: Seconds to wait for other writers, and for readers of older snapshots, which
+                need the old bytes; `None`: as long as a write waits. No lock is held meanwhile.
+
+        Raises:
+            BackendUnavailableError: Somebody still needs the old bytes; repeat it.
+            BackendError: The disk fails, or is full. Nothing is lost.
+        """
+        deadline = time.monotonic() + (self._busy_seconds if patience is None else patience)
+        with self._counted(), _mapped("cleaning"), self._engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA busy_timeout=0")
+            try:
+                self._in_turns(lambda: connection.exec_driver_sql("VACUUM"), deadline)
+                self._in_turns(lambda: _empty_log(connection), deadline)
+            finally:
+                milliseconds = round(self._busy_seconds * 1000)
+                connection.exec_driver_sql(f"PRAGMA busy_timeout={milliseconds}")
+
     def close(self, timeout: float | None = None) -> None:
         """Take no new transaction, let the open ones end, and close all files. Idempotent.
 
@@ -200,8 +226,18 @@ class Database:
         with self._engine.connect() as connection:
             connection.exec_driver_sql("PRAGMA journal_mode=WAL")
 
-    def _patiently(self, action: Any) -> None:
-        deadline = time.monotonic() + self._busy_seconds
+    def _in_turns(self, action: Callable[[], object], deadline: float) -> None:
+        """Run an action until the database is free for it; a fork waits for a try, not for all."""
+
+        def attempt() -> None:
+            with gate.passing():
+                action()
+
+        self._patiently(attempt, deadline)
+
+    def _patiently(self, action: Callable[[], object], deadline: float | None = None) -> None:
+        if deadline is None:
+            deadline = time.monotonic() + self._busy_seconds
         pause = _FIRST_PAUSE
         while True:
             try:
@@ -240,6 +276,7 @@ def _engine(location: Location, synchronous: str, busy_seconds: float) -> Engine
         connection.isolation_level = None
         connection.execute(f"PRAGMA synchronous={synchronous}")
         connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT_PAGES}")
 
     return engine
 
@@ -250,6 +287,21 @@ def _make_folder(folder: Path) -> None:
     except OSError as error:
         reason = f"cannot create {folder}: {error.strerror}; choose another location"
         raise ConfigurationError("location", reason) from error
+
+
+def _empty_log(connection: Connection) -> None:
+    """Move the write-ahead log into the file, and empty it.
+
+    Raises:
+        OperationalError: A reader or writer keeps it from that.
+    """
+    statement = "PRAGMA wal_checkpoint(TRUNCATE)"
+    is_blocked = connection.exec_driver_sql(statement).one()[0]
+    if is_blocked:
+        cause = sqlite3.OperationalError("the write-ahead log is in use")
+        cause.sqlite_errorcode = sqlite3.SQLITE_BUSY
+        cause.sqlite_errorname = "SQLITE_BUSY"
+        raise OperationalError(statement, None, cause)
 
 
 def _commit(connection: Connection) -> None:

@@ -150,6 +150,7 @@ searchable = Table(
     Column("caption", Text),
     Column("created_at", BigInteger),
     UniqueConstraint("thread", "seq"),
+    UniqueConstraint("thread", "position"),
     sqlite_autoincrement=True,
 )
 """What recall searches, under one numbering: an entry (`thread` is null; the entry has the same

@@ -52,9 +52,10 @@ class NotesStore:
         with self._database.write() as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             _, mark = stored_notes(connection, head.number)
-            if mark == onto:
+            is_onto = mark == onto and onto.thread in (None, mark.thread)
+            if is_onto:
                 _write(connection, head, state, epoch=mark.epoch)
-            return mark == onto
+            return is_onto
 
     def reset(self, tenant_id: str, thread_id: str) -> None:
         """Clear the notes and mark every turn so far as seen; the turns stay.
@@ -70,14 +71,27 @@ class NotesStore:
         self._tell(NotesReset(tenant_id, thread_id))
 
 
+def erase_notes(connection: Connection, head: Head) -> bool:
+    """Erase the notes of a thread, in the running transaction; tell whether there were any.
+
+    What is left of the thread is learned anew; after a reset, from the mark on, since what lies
+    before it is not to be learned. Notes being made meanwhile do not fit onto the mark any more.
+    """
+    state, mark = stored_notes(connection, head.number)
+    seen = ThreadState(turn_count=mark.turn_count if mark.epoch else 0)
+    _write(connection, head, seen, epoch=mark.epoch + 1)
+    return bool(state.summary or state.facts)
+
+
 def stored_notes(connection: Connection, number: int) -> tuple[ThreadState, Mark]:
     """Return the notes of a thread's row number, and their mark."""
     query = select(tables.notes).where(tables.notes.c.thread == number)
     row = connection.execute(query).first()
     if row is None:
-        return ThreadState(), Mark()
+        return ThreadState(), Mark(thread=number)
     facts = tuple(_fact(fact) for fact in load_json(row.facts))
-    return ThreadState(row.summary, facts, row.turn_count), Mark(row.turn_count, row.epoch)
+    mark = Mark(row.turn_count, row.epoch, number)
+    return ThreadState(row.summary, facts, row.turn_count), mark
 
 
 def _write(connection: Connection, head: Head, state: ThreadState, *, epoch: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, delete, insert, update
+from sqlalchemy import and_, delete, insert, select, update
 
 from hiermem_core.errors import (
     InvalidInputError,
@@ -208,10 +208,29 @@ class ThreadStore:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None:
                 return False
-            self._rows.remove(connection, tenant_id, head.number)
-            connection.execute(delete(tables.threads).where(tables.threads.c.number == head.number))
+            self.erase_thread(connection, head)
         self._tell(events.ThreadDeleted(tenant_id, thread_id))
         return True
+
+    def erase_thread(self, connection: Connection, head: Head) -> None:
+        """Erase a thread with everything in it, in the running transaction."""
+        self._rows.remove(connection, head.tenant, head.number)
+        connection.execute(delete(tables.threads).where(tables.threads.c.number == head.number))
+
+    def erase_turns(self, connection: Connection, head: Head, seqs: Sequence[int]) -> bool:
+        """Erase turns, archived ones too, in the running transaction; count the thread anew.
+
+        Returns:
+            Whether turns are left in the thread.
+        """
+        for some in slices(seqs):
+            mine = and_(_T.thread == head.number, _T.seq.in_(some))
+            connection.execute(delete(tables.turns).where(mine))
+        self._unlink_calls(connection, head, seqs)
+        self._rows.remove(connection, head.tenant, head.number, seqs)
+        self._recount(connection, head)
+        left = select(_T.seq).where(_T.thread == head.number).limit(1)
+        return connection.execute(left).first() is not None
 
     def _ready(self, turns: Sequence[TurnLike]) -> tuple[list[Turn], Changed]:
         if isinstance(turns, str | bytes) or not hasattr(turns, "__iter__"):

@@ -1,0 +1,201 @@
+"""Vectors of another embedder, made beside those that count until they can take their place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
+
+from hiermem_core.backends.embedders import NAME_KEY, write_name
+from hiermem_core.backends.records import Waiting
+from hiermem_core.backends.retrying import after_failure
+from hiermem_core.backends.vector_rows import EMBED, vector_rows
+from hiermem_core.backends.waiting import texts_of
+from hiermem_core.errors import ConflictError
+from hiermem_core.storage.database import slices
+from hiermem_core.storage.tables import (
+    memory_entries,
+    metadata,
+    outbox,
+    searchable,
+    tenants,
+    turns,
+    vectors,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Connection
+
+    from hiermem_core.backends.indexing import Indexer
+    from hiermem_core.backends.records import MadeVector
+    from hiermem_core.storage.database import Database
+
+STAGED_KEY = "reindex"
+"""Names the vectors that are being made; there while a reindex is not complete."""
+
+_E, _M, _O, _S, _T, _V = (
+    memory_entries.c,
+    metadata.c,
+    outbox.c,
+    searchable.c,
+    turns.c,
+    vectors.c,
+)
+_REMOVED_AT_ONCE = 1000
+
+
+class StagedVectors:
+    """Make the vectors of a name complete, then have them count, in one transaction.
+
+    A row whose content changes loses all its vectors, and a row that goes takes them along, so
+    what is staged is right however long ago it was made.
+    """
+
+    def __init__(self, database: Database, indexer: Indexer) -> None:
+        self._database = database
+        self._indexer = indexer
+
+    def begin(self, name: str, *, now_ms: int) -> None:
+        """Go on with the vectors of a name; those staged under another are removed."""
+        with self._database.write() as connection:
+            staged = staged_name(connection)
+            if staged != name:
+                _write_staged(connection, name, now_ms)
+        if staged is not None and staged != name:
+            self._remove(staged)
+
+    def counts(self, name: str) -> tuple[int, int]:
+        """Return how many rows have a vector of a name, and how many rows there are."""
+        with self._database.read() as connection:
+            made = select(func.count()).select_from(vectors).where(_V.embedder == name)
+            rows = select(func.count()).select_from(searchable).where(has_text())
+            return connection.execute(made).scalar_one(), connection.execute(rows).scalar_one()
+
+    def lacking(self, name: str, *, after: int, limit: int) -> Waiting:
+        """Return rows without a vector of a name and their texts, those after a number."""
+        with self._database.read() as connection:
+            rows = _lacking(connection, name, limit, _S.number > after)
+            return Waiting(tuple(rows), texts_of(connection, rows) if rows else {})
+
+    def keep(self, name: str, waiting: Waiting, made: Mapping[int, MadeVector]) -> int:
+        """Stage the vectors of rows whose text is still the same; return how many.
+
+        Raises:
+            ConflictError: Another reindex was begun meanwhile.
+        """
+        with self._database.write() as connection:
+            _check_staged(connection, name)
+            there = _with_vector(connection, name, list(made))
+            texts = texts_of(connection, [row for row in made if row not in there])
+            same = {row: made[row] for row, text in texts.items() if text == waiting.texts[row]}
+            owners = _owners(connection, list(same))
+            records = vector_rows(connection, name, owners, same)
+            if records:
+                connection.execute(insert(vectors), records)
+            return len(records)
+
+    def swap(self, name: str, refused: Mapping[int, str], *, most: int, now_ms: int) -> bool:
+        """Have the staged vectors count, and remove all others, unless many rows lack one.
+
+        Args:
+            refused: Rows the embedder fails at, with the error's type; they wait from then on.
+            most: So many other rows may lack theirs; they wait too.
+
+        Raises:
+            ConflictError: Another reindex was begun meanwhile.
+        """
+        with self._database.write() as connection:
+            _check_staged(connection, name)
+            rows = _lacking(connection, name, len(refused) + most + 1)
+            if len(set(rows) - refused.keys()) > most:
+                return False
+            old = select(_M.value).where(_M.key == NAME_KEY)
+            self._indexer.take_over(connection, connection.execute(old).scalar() or "", name)
+            connection.execute(delete(vectors).where(_V.embedder != name))
+            connection.execute(delete(outbox).where(_O.change == EMBED))
+            _await(connection, rows, refused, now_ms)
+            write_name(connection, name, now_ms=now_ms)
+            connection.execute(delete(metadata).where(_M.key == STAGED_KEY))
+            connection.execute(update(tenants).values(generation=tenants.c.generation + 1))
+        return True
+
+    def _remove(self, name: str) -> None:
+        """Remove the vectors of a name, in steps that let others write."""
+        some = select(_V.number).where(_V.embedder == name).limit(_REMOVED_AT_ONCE)
+        while True:
+            with self._database.write() as connection:
+                removed = connection.execute(delete(vectors).where(_V.number.in_(some))).rowcount
+            if removed < _REMOVED_AT_ONCE:
+                return
+
+
+def staged_name(connection: Connection) -> str | None:
+    """Return the name of the vectors that a reindex is making; `None`: none runs or was cut off."""
+    return connection.execute(select(_M.value).where(_M.key == STAGED_KEY)).scalar()
+
+
+def has_text() -> ColumnElement[bool]:
+    """Return the condition that a row's entry or turn is there."""
+    is_entry = exists().where(_E.number == _S.number)
+    is_turn = exists().where(and_(_T.thread == _S.thread, ~_T.archived, _T.seq == _S.seq))
+    return or_(and_(_S.thread.is_(None), is_entry), and_(_S.thread.is_not(None), is_turn))
+
+
+def has_vector(name: str) -> ColumnElement[bool]:
+    """Return the condition that a row has a vector of a name."""
+    return exists().where(_V.row == _S.number, _V.embedder == name)
+
+
+def _lacking(connection: Connection, name: str, limit: int, *where: Any) -> list[int]:
+    query = select(_S.number).where(~has_vector(name), has_text(), *where)
+    return list(connection.execute(query.order_by(_S.number).limit(limit)).scalars())
+
+
+def _with_vector(connection: Connection, name: str, rows: Sequence[int]) -> set[int]:
+    found: set[int] = set()
+    for some in slices(rows):
+        query = select(_V.row).where(_V.row.in_(some), _V.embedder == name)
+        found |= set(connection.execute(query).scalars())
+    return found
+
+
+def _owners(connection: Connection, rows: Sequence[int]) -> dict[int, str]:
+    """Return the tenants of rows."""
+    found: dict[int, str] = {}
+    for some in slices(rows):
+        query = select(_S.number, _S.tenant).where(_S.number.in_(some))
+        found |= {number: tenant for number, tenant in connection.execute(query)}
+    return found
+
+
+def _await(
+    connection: Connection, rows: Collection[int], refused: Mapping[int, str], now_ms: int
+) -> None:
+    retry = after_failure(0, now_ms=now_ms)
+    owners = _owners(connection, list(rows))
+    queued = [
+        {
+            "change": EMBED,
+            "number": row,
+            "tenant": owners[row],
+            "attempts": retry.attempts if row in refused else 0,
+            "due_at": retry.due_at if row in refused else 0,
+            "error": refused.get(row),
+        }
+        for row in rows
+    ]
+    if queued:
+        connection.execute(insert(outbox), queued)
+
+
+def _check_staged(connection: Connection, name: str) -> None:
+    if staged_name(connection) != name:
+        raise ConflictError("another reindex was begun or ended meanwhile; run reindex again")
+
+
+def _write_staged(connection: Connection, name: str, now_ms: int) -> None:
+    connection.execute(delete(metadata).where(_M.key == STAGED_KEY))
+    row = {"key": STAGED_KEY, "value": name, "updated_at": now_ms}
+    connection.execute(insert(metadata).values(row))

@@ -1,0 +1,198 @@
+"""What is remembered takes its place in a context, within its share of the budget. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hiermem_core.context.memory_block import header_of, line_of, memory_block, part_of
+from hiermem_core.models.context import ContextWarning
+from hiermem_core.models.queries import TurnHit
+from hiermem_core.models.turns import view_of
+from hiermem_core.threads.counting import tokens_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from hiermem_core.models.queries import Hit
+    from hiermem_core.models.turns import Turn
+    from hiermem_core.protocols import TokenCounter
+
+SLOT = "{memory}"
+"""Where a system prompt asks for the block."""
+
+REPORTED = 10
+"""Hits that are missed where they do not fit: as many as a recall returns by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What there is to remember.
+
+    Attributes:
+        hits: Recalled, best first.
+        share: Tokens recalled hits may take at most.
+    """
+
+    notes: str = ""
+    hits: tuple[Hit | TurnHit, ...] = ()
+    share: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedMemory:
+    """The turns with the block in them, what is in it, and what that costs."""
+
+    system: tuple[Turn, ...]
+    current: tuple[Turn, ...]
+    notes: str = ""
+    hits: tuple[Hit | TurnHit, ...] = ()
+    notes_tokens: int = 0
+    recall_tokens: int = 0
+    warnings: tuple[ContextWarning, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """What the block adds to the turns."""
+        return self.notes_tokens + self.recall_tokens
+
+
+def place_memory(
+    remembered: Remembered,
+    system: Sequence[Turn],
+    current: Sequence[Turn],
+    room: int,
+    counter: TokenCounter,
+) -> PlacedMemory:
+    """Put what is remembered into the system prompt's slot, else in front of the question.
+
+    Recalled hits come first, within their share: whole, best first, those that do not fit skipped.
+    Then the notes, whole, if they fit into the rest of `room`. What is left out is warned of.
+    """
+    frame = _Frame(tuple(system), tuple(current), counter)
+    picked = picked_within(remembered.hits, min(room, remembered.share), frame, counter)
+    recall_tokens = frame.cost("", picked)
+    total = frame.cost(remembered.notes, picked)
+    notes = remembered.notes if 0 < total <= room else ""
+    placed = frame.placed(notes, picked)
+    kept = {hit_key(hit) for hit in picked}
+    missed = [hit for hit in remembered.hits[:REPORTED] if hit_key(hit) not in kept]
+    warnings = []
+    if missed:
+        warnings.append(_recall_trimmed(missed, counter))
+    if remembered.notes and not notes:
+        warnings.append(ContextWarning("notes_trimmed", tokens=counter.count(remembered.notes)))
+    return replace(
+        placed,
+        notes=notes,
+        hits=tuple(picked),
+        recall_tokens=recall_tokens,
+        notes_tokens=total - recall_tokens if notes else 0,
+        warnings=tuple(warnings),
+    )
+
+
+def picked_within(
+    hits: Sequence[Hit | TurnHit], share: int, frame: _Frame, counter: TokenCounter
+) -> list[Hit | TurnHit]:
+    """Return the hits that fit, best first: by their lines' counts, then by the whole block's."""
+    picked: list[Hit | TurnHit] = []
+    headers: set[tuple[str, int]] = set()
+    left = share - frame.cost("", hits[:1]) + _line_cost(hits[:1], counter) if hits else 0
+    for hit in hits:
+        cost = counter.count(line_of(hit) + "\n")
+        if part_of(hit) not in headers:
+            cost += counter.count(header_of(hit) + "\n")
+        if cost <= left:
+            picked.append(hit)
+            headers.add(part_of(hit))
+            left -= cost
+    while picked and frame.cost("", picked) > share:
+        picked.pop()
+    return picked
+
+
+def without_repeated(
+    hits: Sequence[Hit | TurnHit], notes: str, window: Sequence[Turn]
+) -> tuple[Hit | TurnHit, ...]:
+    """Return the hits that say what neither the notes, nor the window, nor a better hit says."""
+    seen = {folded(turn.content or "") for turn in window}
+    ids = {turn.id for turn in window}
+    told = folded(notes)
+    kept = []
+    for hit in hits:
+        text = folded(hit.content)
+        is_there = isinstance(hit, TurnHit) and hit.id in ids
+        if text and not is_there and text not in seen and text not in told:
+            kept.append(hit)
+            seen.add(text)
+    return tuple(kept)
+
+
+def folded(text: str) -> str:
+    """Return a text with runs of white space as one space, to compare it by."""
+    return " ".join(text.split())
+
+
+def filled(system: Sequence[Turn], block: str) -> tuple[Turn, ...]:
+    """Return the system prompt with its first slot replaced, once, by plain replacement."""
+    return tuple(
+        replace(turn, content=turn.content.replace(SLOT, block, 1), token_counts={})
+        if turn.content and SLOT in turn.content
+        else turn
+        for turn in system
+    )
+
+
+def before_question(turns: Sequence[Turn], block: str) -> tuple[Turn, ...]:
+    """Return the turns with the block in front of the newest user turn, in the same message."""
+    place = max((i for i, turn in enumerate(turns) if turn.role == "user"), default=None)
+    if place is None:
+        return tuple(turns)
+    turn = turns[place]
+    text = f"{block}\n\n{turn.content}" if turn.content else block
+    parts = ({"type": "text", "text": block}, *turn.parts) if turn.parts else ()
+    view = view_of(turn, content=text, parts=parts)
+    return (*turns[:place], view, *turns[place + 1 :])
+
+
+class _Frame:
+    """The turns a block is put into."""
+
+    def __init__(
+        self, system: tuple[Turn, ...], current: tuple[Turn, ...], counter: TokenCounter
+    ) -> None:
+        self._system = system
+        self._counter = counter
+        self._bare = PlacedMemory(filled(system, ""), current)
+        self._has_slot = self._bare.system != system
+        self._tokens = tokens_of((*self._bare.system, *current), counter)
+
+    def placed(self, notes: str, hits: Sequence[Hit | TurnHit]) -> PlacedMemory:
+        """Return the turns with a block in them."""
+        block = memory_block(notes, hits)
+        if not block:
+            return self._bare
+        if self._has_slot:
+            return PlacedMemory(filled(self._system, block), self._bare.current)
+        return PlacedMemory(self._bare.system, before_question(self._bare.current, block))
+
+    def cost(self, notes: str, hits: Sequence[Hit | TurnHit]) -> int:
+        """Return what a block adds."""
+        placed = self.placed(notes, hits)
+        return tokens_of((*placed.system, *placed.current), self._counter) - self._tokens
+
+
+def hit_key(hit: Hit | TurnHit) -> tuple[str, str]:
+    """Return what tells a hit from others."""
+    return (hit.thread_id, hit.id) if isinstance(hit, TurnHit) else ("", hit.id)
+
+
+def _line_cost(hits: Collection[Hit | TurnHit], counter: TokenCounter) -> int:
+    return sum(counter.count(f"{header_of(hit)}\n{line_of(hit)}\n") for hit in hits)
+
+
+def _recall_trimmed(missed: Sequence[Hit | TurnHit], counter: TokenCounter) -> ContextWarning:
+    tokens = sum(counter.count(line_of(hit)) for hit in missed)
+    ids = tuple(hit.id for hit in missed)
+    return ContextWarning("recall_trimmed", tokens=tokens, ids=ids, detail={"hits": len(missed)})

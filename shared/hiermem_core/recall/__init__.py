@@ -1,0 +1,1 @@
+"""Recall: finding what was said and learnt, over entries and turns alike."""

@@ -1,0 +1,47 @@
+"""The backends that the contracts of entries run on."""
+
+from __future__ import annotations
+
+import pytest
+
+from hiermem_core import ApproximateCounter, HierMem
+
+OPTIONS = {
+    "in_memory": {"backend": "in_memory"},
+    "sqlite": {"backend": "sqlite"},
+    "chroma": {"backend": "chroma"},
+    "chroma_indexed": {"backend": "chroma", "exact_limit": 0},
+    "hybrid": {"backend": "hybrid"},
+    "hybrid_indexed": {"backend": "hybrid", "index_threshold": 0, "exact_limit": 0},
+}
+"""By name; on the `indexed` ones the approximate index answers whatever it can."""
+
+EVERY = ("in_memory", "sqlite", "chroma_indexed", "hybrid", "hybrid_indexed")
+PERSISTENT = ("sqlite", "chroma_indexed", "hybrid", "hybrid_indexed")
+WITH_WORDS = ("in_memory", "sqlite", "hybrid")
+WITH_VECTORS = ("in_memory", "chroma", "chroma_indexed", "hybrid", "hybrid_indexed")
+WITH_BOTH = ("in_memory", "hybrid", "hybrid_indexed")
+
+
+def on(*names):
+    """Return the fixture `opened` of a contract of entries, for each of these backends."""
+
+    @pytest.fixture(params=names)
+    def opened(self, request, tmp_path, clock, embedder, events):
+        handles = []
+
+        def open_one(**options):
+            given = {"embedder": embedder, "clock": clock, "observer": events.append}
+            handle = HierMem.open(
+                tmp_path / "memory",
+                counter=ApproximateCounter(),
+                **OPTIONS[request.param] | given | options,
+            )
+            handles.append(handle)
+            return handle
+
+        yield open_one
+        for handle in handles:
+            handle.close()
+
+    return opened
