@@ -117,7 +117,7 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
         """
         self._raise_failed_write()
         try:
-            return self._thread.context(budget_tokens=budget)
+            return self._thread.context(budget_tokens=budget, recall=False)
         except ThreadNotFoundError:
             return None
 

@@ -32,3 +32,11 @@ def no_network():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "__init__", local_only)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_local_embedder():
+    """Leave the local embedder to the tests that ask for it; it takes half a second to load."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HIERMEM_LOCAL_EMBEDDER", "false")
+        yield

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Un
 
 from hiermem_core.hiermem import HierMem
 from hiermem_core.pool import run_apart
+from hiermem_core.service.memory_service import MemoryService
 from hiermem_core.tenant import Tenant
 from hiermem_core.thread import Thread
 
@@ -73,6 +74,34 @@ class AsyncThread:
     reset = in_thread(Thread.reset)
     delete = in_thread(Thread.delete)
     context = in_thread(Thread.context)
+    recall = in_thread(Thread.recall)
+
+
+class AsyncMemoryService:
+    """`MemoryService`, awaited."""
+
+    def __init__(self, sync: MemoryService, pool: Pool) -> None:
+        self.sync = sync
+        self._pool = pool
+
+    store = in_thread(MemoryService.store)
+    retrieve = in_thread(MemoryService.retrieve)
+    update = in_thread(MemoryService.update)
+    delete = in_thread(MemoryService.delete)
+    search = in_thread(MemoryService.search)
+    search_semantic = in_thread(MemoryService.search_semantic)
+    list_namespaces = in_thread(MemoryService.list_namespaces)
+    clear_namespace = in_thread(MemoryService.clear_namespace)
+    bulk_insert = in_thread(MemoryService.bulk_insert)
+    bulk_get = in_thread(MemoryService.bulk_get)
+    bulk_update = in_thread(MemoryService.bulk_update)
+    bulk_delete = in_thread(MemoryService.bulk_delete)
+    purge_expired = in_thread(MemoryService.purge_expired)
+    forget = in_thread(MemoryService.forget)
+    generation = in_thread(MemoryService.generation)
+    wait_for_index = in_thread(MemoryService.wait_for_index)
+    health = in_thread(MemoryService.health)
+    stats = in_thread(MemoryService.stats)
 
 
 class AsyncTenant:
@@ -86,12 +115,20 @@ class AsyncTenant:
         self.sync = sync
         self._pool = pool
 
+    @property
+    def memory(self) -> AsyncMemoryService:
+        """The long-term entries."""
+        return AsyncMemoryService(self.sync.memory, self._pool)
+
     def thread(self, thread_id: str) -> AsyncThread:
         """Return the handle of a thread."""
         return AsyncThread(self.sync.thread(thread_id), self._pool)
 
     threads = in_thread(Tenant.threads)
     stats = in_thread(Tenant.stats)
+    remember = in_thread(Tenant.remember)
+    recall = in_thread(Tenant.recall)
+    forget = in_thread(Tenant.forget)
 
 
 class AsyncHierMem:
@@ -147,6 +184,8 @@ class AsyncHierMem:
         return AsyncTenant(self.sync.tenant(name), self._pool)
 
     health = in_thread(HierMem.health)
+    doctor = in_thread(HierMem.doctor)
+    reindex = in_thread(HierMem.reindex)
 
     async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as the sync one
         """Join the pool's threads and close the files. Idempotent."""

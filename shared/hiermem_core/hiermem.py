@@ -14,8 +14,10 @@ from hiermem_core.tenant import Tenant
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable
 
     from hiermem_core.models.health import Health
+    from hiermem_core.models.results import DoctorReport, ReindexReport
     from hiermem_core.pool import Pool
     from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter
     from hiermem_core.service.vectorising import OnEmbedderChange
@@ -129,8 +131,52 @@ class HierMem:
         return Tenant(self._services, check_name("tenant", name))
 
     def health(self) -> Health:
-        """Write, read and delete a canary that no tenant sees, and report."""
-        return self._services.database.health()
+        """Write, read, find and delete a canary in each store, that no tenant sees, and report.
+
+        Raises:
+            ClosedError: It was closed; nothing else is raised.
+        """
+        return self._services.health.run()
+
+    def doctor(self, *, repair: bool = False, tenant: str | None = None) -> DoctorReport:
+        """Compare rows, keyword rows, vectors and the vector index, and report.
+
+        Args:
+            repair: Make them agree, embed what waits, and try anew what has failed.
+            tenant: Only of this one; default: of all.
+
+        Raises:
+            BackendError: The database fails.
+            EmbedderMismatchError: The location's vectors are by another embedder.
+        """
+        name = None if tenant is None else check_name("tenant", tenant)
+        self._services.database.check_open()
+        return self._services.doctoring.run(repair=repair, tenant=name)
+
+    def reindex(
+        self, embedder: Any = None, *, progress: Callable[[int, int], None] | None = None
+    ) -> ReindexReport:
+        """Make the vectors of all tenants by an embedder, from the stored text.
+
+        By another embedder than before they are made beside the old ones, which answer until all
+        are there and count in one step; from then on this HierMem uses the new one. By the same
+        embedder those are made that are missing. Vectors that were given with entries are replaced
+        too, if the embedder is another. Cut off, it goes on where it was when it is called again;
+        what is written or deleted meanwhile is in.
+
+        Args:
+            embedder: As in `open`; default: the one that was given there.
+            progress: Called after each batch with the rows done and all rows; may raise to end
+                the work for now.
+
+        Raises:
+            ConfigurationError: There is no embedder.
+            ConflictError: Another reindex runs.
+            BackendError: The embedder fails at everything, or the database does.
+            DimensionMismatchError: The embedder's vectors are not of the length it declares.
+        """
+        self._services.database.check_open()
+        return self._services.reindexing.run(embedder, progress)
 
     def close(self, timeout: float | None = None) -> None:
         """End the pool and close the files. Idempotent; objects given by the caller stay open.

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.backends.embedders import RecordedEmbedder
 from hiermem_core.backends.in_memory import InMemoryBackend
+from hiermem_core.backends.in_memory_mending import InMemoryMending
 from hiermem_core.backends.index_applying import IndexTeller
 from hiermem_core.backends.indexing import Indexer
 from hiermem_core.backends.matrices import Matrices
+from hiermem_core.backends.mending import Mending
 from hiermem_core.backends.planner import Planner
 from hiermem_core.backends.sql import SqlBackend
 from hiermem_core.backends.sql_filters import metadata_index_ddl
+from hiermem_core.backends.staging import StagedVectors
 from hiermem_core.backends.turn_rows import TurnRows
 from hiermem_core.backends.vector_rows import VectorRows
 from hiermem_core.backends.vector_search import VectorSearch
@@ -25,6 +28,8 @@ from hiermem_core.context.assembler import ContextAssembler
 from hiermem_core.embedding.adapters import as_embedder
 from hiermem_core.embedding.minilm import default_embedder
 from hiermem_core.errors import InvalidInputError, MissingExtraError
+from hiermem_core.forgetting.cleaning import Cleaner
+from hiermem_core.forgetting.forgetting import Forgetting
 from hiermem_core.models import events
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.pool import Pool
@@ -33,10 +38,15 @@ from hiermem_core.recall.recaller import Recaller
 from hiermem_core.service.background import Background
 from hiermem_core.service.catching_up import CatchingUp
 from hiermem_core.service.collaborators import Collaborators
+from hiermem_core.service.doctoring import Doctoring
 from hiermem_core.service.entry_cache import EntryCache
+from hiermem_core.service.health import HealthCheck
+from hiermem_core.service.reindexing import Reindexing
+from hiermem_core.service.upkeep import Upkeep
 from hiermem_core.service.vectorising import Vectoriser
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.migrations import prepare
+from hiermem_core.threads.listing import TurnListing
 from hiermem_core.threads.notes import NotesStore
 from hiermem_core.threads.sliding_window import SlidingWindow
 from hiermem_core.threads.store import ThreadStore
@@ -78,6 +88,10 @@ class Services:
     memories: Collaborators
     turns: SqlBackend
     recaller: Recaller
+    forgetting: Forgetting
+    health: HealthCheck
+    doctoring: Doctoring
+    reindexing: Reindexing
     pool: Pool
 
     def close(self, timeout: float | None) -> None:
@@ -157,6 +171,28 @@ def _built(
     backend: Backend = InMemoryBackend() if settings.backend == "in_memory" else turns
     backends = (turns,) if backend is turns else (backend, turns)
     catching_up = CatchingUp(backends, vectoriser, clock=clock, tell=tell)
+    rows = TurnRows(
+        vectors,
+        part_gap=timedelta(hours=settings.part_gap_hours),
+        is_on=settings.index_turns,
+        awaits=lambda: vectoriser.awaits,
+    )
+    upkeep = Upkeep(
+        database=database,
+        backends=backends,
+        memory=InMemoryMending(backend) if isinstance(backend, InMemoryBackend) else None,
+        rows=Mending(database, vectors, recorded.name),
+        waiting=WaitingRows(database, vectors),
+        staged=StagedVectors(database, indexer),
+        listing=TurnListing(database, rows),
+        vectoriser=vectoriser,
+        catching_up=catching_up,
+        indexer=indexer,
+        clock=clock,
+    )
+    if upkeep.listing.is_due():
+        upkeep.listing.list_all()
+    health = HealthCheck(upkeep)
     memories = Collaborators(
         backend=backend,
         cache=EntryCache(settings.cache_size),
@@ -168,29 +204,37 @@ def _built(
         merges=settings.dedup == "content",
         tell=tell,
         location=str(database.location),
+        health=health.run,
     )
     recaller = Recaller(memories, turns, database)
-    rows = TurnRows(
-        vectors,
-        part_gap=timedelta(hours=settings.part_gap_hours),
-        is_on=settings.index_turns,
-        awaits=lambda: vectoriser.awaits,
-    )
     notes = NotesStore(database, tell=tell)
+    store = ThreadStore(
+        database,
+        clock=clock,
+        counter=counter,
+        rows=rows,
+        tell=tell,
+        after_write=memories.after_write,
+    )
+    forgetting = Forgetting(
+        database,
+        turns,
+        backend,
+        store=store,
+        cleaner=Cleaner(database, indexer, clock=clock),
+        clock=clock,
+        drop=(memories.cache.forget, turns.forget),
+        tell=tell,
+        after_write=memories.after_write,
+    )
+    forgetting.resume()
     memory = thread_memory or _built_in_memory(database, notes, counter, settings)
     return Services(
         database=database,
         counter=counter,
         clock=clock,
         notes=notes,
-        store=ThreadStore(
-            database,
-            clock=clock,
-            counter=counter,
-            rows=rows,
-            tell=tell,
-            after_write=memories.after_write,
-        ),
+        store=store,
         assembler=ContextAssembler(
             database,
             memory,
@@ -202,6 +246,10 @@ def _built(
             recall_share=settings.recall_share,
         ),
         recaller=recaller,
+        forgetting=forgetting,
+        health=health,
+        doctoring=Doctoring(upkeep),
+        reindexing=Reindexing(upkeep),
         memories=memories,
         turns=turns,
         pool=Pool(),
@@ -264,7 +312,8 @@ def _embedder_for(settings: HierMemSettings, embedder: Any) -> Embedder | None:
     """Return the embedder given, else the local one where it is installed and vectors are used."""
     if embedder is not None:
         return as_embedder(embedder)
-    return default_embedder() if "semantic" in _MODES[settings.backend] else None
+    is_wanted = settings.local_embedder and "semantic" in _MODES[settings.backend]
+    return default_embedder() if is_wanted else None
 
 
 def _as_counter(counter: Any) -> TokenCounter | None:

@@ -27,6 +27,7 @@ class Options(TypedDict, total=False):
     backend: BackendName
     cache_size: int
     indexing: bool
+    local_embedder: bool
     dedup: Dedup
     index_threshold: int | None
     exact_limit: int
@@ -52,6 +53,8 @@ class HierMemSettings(BaseSettings):
         backend: Where entries live and how they are searched; `"chroma"` needs that extra.
         cache_size: Entries read a moment ago that are kept in memory.
         indexing: Make vectors; without, a later `reindex` makes them.
+        local_embedder: Without a given embedder use the local one, where the extra `embed` is
+            installed.
         dedup: `"content"` counts a repeated entry; `"off"` stores it again.
         index_threshold: A tenant with more vectors is kept in the vector index; default: 16,000,
             and 0 for `backend="chroma"`.
@@ -79,13 +82,14 @@ class HierMemSettings(BaseSettings):
     backend: BackendName = "hybrid"
     cache_size: int = Field(default=100, ge=0)
     indexing: bool = True
+    local_embedder: bool = True
     dedup: Dedup = "content"
     index_threshold: int | None = Field(default=None, ge=0)
     exact_limit: int = Field(default=16_000, ge=0, le=50_000)
     indexed_metadata: tuple[str, ...] = ()
     index_turns: bool = True
     part_gap_hours: float = Field(default=4.0, gt=0)
-    recall_share: float = Field(default=0.75, ge=0, le=1)
+    recall_share: float = Field(default=0.8, ge=0, le=1)
     durability: DurabilityName = "process"
     busy_seconds: float = Field(default=30.0, ge=0)
     window_exchanges: int | None = Field(default=None, ge=0)

@@ -14,10 +14,11 @@ from hiermem_core.thread import Thread, check_page
 from hiermem_core.threads import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
     from hiermem_core.models.queries import RecallResult, RecallThreads
+    from hiermem_core.models.results import ForgetReceipt
     from hiermem_core.models.threads import ThreadInfo
     from hiermem_core.pool import Pool
     from hiermem_core.protocols import TokenCounter
@@ -30,7 +31,9 @@ class Tenant:
     def __init__(self, services: Services, name: str) -> None:
         self.name = name
         self._services = services
-        self._memory = MemoryService(services.memories, tenant_id=name)
+        self._memory = MemoryService(
+            services.memories, tenant_id=name, forget=services.forgetting.forget
+        )
 
     @property
     def location(self) -> str:
@@ -88,6 +91,31 @@ class Tenant:
                 limit=limit,
                 explain=explain,
             )
+        )
+
+    def forget(
+        self,
+        *,
+        ids: Iterable[str] | None = None,
+        namespace: str | Sequence[str] | None = None,
+        thread_id: str | None = None,
+        user_id: str | None = None,
+        everything: bool = False,
+        dry_run: bool = False,
+    ) -> ForgetReceipt:
+        """Erase entries and threads for good, from the files too; see `MemoryService.forget`.
+
+        Raises:
+            InvalidInputError: No selector is given, or several.
+            BackendError: The database cannot be written. Nothing was forgotten.
+        """
+        return self._memory.forget(
+            ids=ids,
+            namespace=namespace,
+            thread_id=thread_id,
+            user_id=user_id,
+            everything=everything,
+            dry_run=dry_run,
         )
 
     def thread(self, thread_id: str) -> Thread:

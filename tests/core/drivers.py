@@ -11,15 +11,14 @@ REAL_CONNECT = sqlite3.connect
 
 
 class Trouble:
-    """Fail the driver's calls from the `first` on, for `calls` of them; count them all."""
+    """Fail the driver's call number `first`; count them all, and the writes that are committed."""
 
     def __init__(self):
-        self.seen = 0
-        self.first = None
-        self.error = None
+        self.clear()
 
     def set(self, first, error):
         self.seen, self.first, self.error = 0, first, error
+        self.is_writing, self.written = False, 0
 
     def clear(self):
         self.set(None, None)
@@ -28,6 +27,11 @@ class Trouble:
         self.seen += 1
         if self.seen == self.first:
             raise self.error
+
+    def note(self, statement):
+        """Know whether what is committed next is a write."""
+        if statement.startswith("BEGIN"):
+            self.is_writing = statement == "BEGIN IMMEDIATE"
 
     def __repr__(self):
         return f"call {self.first} of {self.seen} fails with {self.error!r}"
@@ -41,6 +45,7 @@ def troubled_driver():
     class Cursor(sqlite3.Cursor):
         def execute(self, *arguments):
             trouble.step()
+            trouble.note(arguments[0])
             return super().execute(*arguments)
 
         def executemany(self, *arguments):
@@ -66,6 +71,7 @@ def troubled_driver():
         def commit(self):
             trouble.step()
             super().commit()
+            trouble.written += trouble.is_writing
 
     def connect(*arguments, **options):
         trouble.step()

@@ -27,7 +27,7 @@ def on(*names):
     """Return the fixture `opened` of a contract of entries, for each of these backends."""
 
     @pytest.fixture(params=names)
-    def opened(self, request, tmp_path, clock, embedder, events):
+    def opened(self, request, tmp_path, clock, embedder, events):  # noqa: PLR0917 - fixtures
         handles = []
 
         def open_one(**options):

@@ -5,21 +5,54 @@ from __future__ import annotations
 import inspect
 
 from hiermem_core import HierMem
-from hiermem_core.aio import AsyncHierMem, AsyncTenant, AsyncThread
+from hiermem_core.aio import AsyncHierMem, AsyncMemoryService, AsyncTenant, AsyncThread
+from hiermem_core.service.memory_service import MemoryService
 from hiermem_core.tenant import Tenant
+from hiermem_core.testing import FakeEmbedder
 from hiermem_core.thread import Thread
 
-TWINS = {HierMem: AsyncHierMem, Tenant: AsyncTenant, Thread: AsyncThread}
+TWINS = {
+    HierMem: AsyncHierMem,
+    Tenant: AsyncTenant,
+    Thread: AsyncThread,
+    MemoryService: AsyncMemoryService,
+}
 
 ON_HIERMEM = {
     "tenant": lambda hiermem: hiermem.tenant("acme"),
     "health": lambda hiermem: hiermem.health(),
+    "doctor": lambda hiermem: hiermem.doctor(repair=True),
+    "reindex": lambda hiermem: hiermem.reindex(FakeEmbedder(32)),
 }
 
 ON_TENANT = {
     "thread": lambda tenant: tenant.thread("t1"),
     "threads": lambda tenant: tenant.threads(),
     "stats": lambda tenant: tenant.stats(),
+    "remember": lambda tenant: tenant.remember("answers are numbered", namespace="notes"),
+    "recall": lambda tenant: tenant.recall("which question"),
+    "forget": lambda tenant: tenant.forget(namespace="notes"),
+}
+
+ON_MEMORY = {
+    "store": lambda memory: memory.store("likes tea", id="e3", namespace="drinks"),
+    "retrieve": lambda memory: memory.retrieve("e1", include_embedding=True),
+    "update": lambda memory: memory.update("e1", content="likes green tea"),
+    "search": lambda memory: memory.search("tea", namespace="drinks"),
+    "search_semantic": lambda memory: memory.search_semantic("tea", 2),
+    "list_namespaces": lambda memory: memory.list_namespaces(),
+    "bulk_insert": lambda memory: memory.bulk_insert([{"content": "one", "id": "b1"}, "two"]),
+    "bulk_get": lambda memory: memory.bulk_get(["e1", "e2", "none"]),
+    "bulk_update": lambda memory: memory.bulk_update([("e1", {"tags": ["hot"]})]),
+    "bulk_delete": lambda memory: memory.bulk_delete(["e1", "none"]),
+    "delete": lambda memory: memory.delete("e2"),
+    "clear_namespace": lambda memory: memory.clear_namespace("drinks"),
+    "purge_expired": lambda memory: memory.purge_expired(),
+    "generation": lambda memory: memory.generation(),
+    "wait_for_index": lambda memory: memory.wait_for_index(60),
+    "health": lambda memory: memory.health(),
+    "stats": lambda memory: memory.stats(),
+    "forget": lambda memory: memory.forget(ids=["e1", "e2"]),
 }
 
 ON_THREAD = {
@@ -33,6 +66,7 @@ ON_THREAD = {
     "state": lambda thread: thread.state(),
     "reset": lambda thread: thread.reset(),
     "context": lambda thread: thread.context(budget_tokens=500),
+    "recall": lambda thread: thread.recall("which question"),
     "delete": lambda thread: thread.delete(),
 }
 
@@ -45,6 +79,12 @@ SEED = [
     {"role": role, "content": f"{text} {number}", "id": f"{text[0]}{number}"}
     for number in (1, 2, 3)
     for role, text in (("user", "question"), ("assistant", "answer"))
+]
+
+ENTRIES = [
+    {"content": "likes coffee", "id": "e1", "namespace": "drinks", "key": "hot"},
+    {"content": "likes water", "id": "e2", "namespace": "drinks"},
+    {"content": "was here for an hour", "id": "gone", "ttl": 3600},
 ]
 
 

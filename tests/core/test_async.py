@@ -8,12 +8,12 @@ import threading
 
 import pytest
 from blockbuster import BlockBuster
-from core import operations
-from core.operations import ON_HIERMEM, ON_TENANT, ON_THREAD, SEED
+from core.operations import ENTRIES, IMMEDIATE, ON_HIERMEM, ON_MEMORY, ON_TENANT, ON_THREAD, SEED
 
 from hiermem_core import AsyncHierMem, HierMem
+from hiermem_core.errors import ConflictError
 from hiermem_core.pool import POOL_THREADS
-from hiermem_core.testing import FakeClock
+from hiermem_core.testing import FakeClock, FakeEmbedder
 from hiermem_core.testing.contracts.samples import said
 from hiermem_core.tokens.counters import ApproximateCounter
 
@@ -37,12 +37,20 @@ class GatedCounter(ApproximateCounter):
 
 
 class Listening(ApproximateCounter):
-    """A counter and an observer that note whose call they are part of."""
+    """A counter, an embedder and an observer that note whose call they are part of."""
+
+    model_id = "listening"
+    dimensions = 32
 
     def __init__(self):
         super().__init__()
         self.counted_for = set()
+        self.embedded_for = set()
         self.told_for = set()
+
+    def embed(self, texts):
+        self.embedded_for.add(CALLER.get())
+        return FakeEmbedder().embed(texts)
 
     def count_turn(self, turn):
         self.counted_for.add(CALLER.get())
@@ -71,32 +79,48 @@ def within_watch(work):
     return outcome[0]
 
 
+def handles_of(memory, name):
+    """Return a handle of every kind, on a tenant of one's own, with what is called on it."""
+    tenant = memory.tenant(name)
+    return (
+        (memory, ON_HIERMEM),
+        (tenant, ON_TENANT),
+        (tenant.memory, ON_MEMORY),
+        (tenant.thread("t1"), ON_THREAD),
+    )
+
+
 async def run_every_coroutine(memory, name):
-    """Await every method of every async handle, on a thread of one's own."""
-    thread = memory.tenant("acme").thread(name)
-    await thread.append(SEED)
-    calls = [
-        *((memory, call) for key, call in ON_HIERMEM.items() if key not in operations.IMMEDIATE),
-        *(
-            (memory.tenant("acme"), call)
-            for key, call in ON_TENANT.items()
-            if key not in operations.IMMEDIATE
-        ),
-        *((thread, call) for call in ON_THREAD.values()),
+    """Await every method of every async handle, on a tenant of one's own."""
+    tenant = memory.tenant(name)
+    await tenant.thread("t1").append(SEED)
+    await tenant.memory.bulk_insert(ENTRIES)
+    return [
+        await unless_busy(call, handle)
+        for handle, calls in handles_of(memory, name)
+        for key, call in calls.items()
+        if key not in IMMEDIATE
     ]
-    return [await call(handle) for handle, call in calls]
+
+
+async def unless_busy(call, handle):
+    """Await a call; return the error where another one of its kind has to end first."""
+    try:
+        return await call(handle)
+    except ConflictError as busy:
+        return busy
 
 
 def called_sync(hiermem, name):
     """Call what `run_every_coroutine` awaits."""
-    thread = hiermem.tenant("acme").thread(name)
-    thread.append(SEED)
-    handles = ((hiermem, ON_HIERMEM), (hiermem.tenant("acme"), ON_TENANT), (thread, ON_THREAD))
+    tenant = hiermem.tenant(name)
+    tenant.thread("t1").append(SEED)
+    tenant.memory.bulk_insert(ENTRIES)
     return [
         call(handle)
-        for handle, calls in handles
+        for handle, calls in handles_of(hiermem, name)
         for key, call in calls.items()
-        if key not in operations.IMMEDIATE
+        if key not in IMMEDIATE
     ]
 
 
@@ -106,7 +130,8 @@ def location(tmp_path):
 
 
 def opened(location, **options):
-    options = {"counter": ApproximateCounter(), "clock": FakeClock()} | options
+    given = {"counter": ApproximateCounter(), "clock": FakeClock(), "embedder": FakeEmbedder()}
+    options = given | options
     return HierMem.open(location, **options)
 
 
@@ -141,10 +166,11 @@ def test_e4_no_coroutine_blocks_its_loop_in_two_loops_and_in_two_threads(locatio
 
 def test_e4_opening_and_closing_block_no_loop(location):
     async def open_and_close():
-        memory = await AsyncHierMem.open(location, counter=ApproximateCounter())
-        results = await run_every_coroutine(memory, "t1")
+        options = {"counter": ApproximateCounter(), "embedder": FakeEmbedder()}
+        memory = await AsyncHierMem.open(location, **options)
+        results = await run_every_coroutine(memory, "acme")
         await memory.close()
-        async with await AsyncHierMem.open(location, counter=ApproximateCounter()) as again:
+        async with await AsyncHierMem.open(location, **options) as again:
             return results, await again.health()
 
     blockbuster = BlockBuster()
@@ -154,7 +180,7 @@ def test_e4_opening_and_closing_block_no_loop(location):
     finally:
         blockbuster.deactivate()
 
-    assert len(results) > 10
+    assert len(results) > 30
     assert health.status == "healthy"
 
 
@@ -186,11 +212,11 @@ def test_e4_many_more_calls_than_threads_all_end(location):
 def test_e5_sync_methods_return_inside_a_running_loop(location):
     async def call_all():
         with opened(location) as hiermem:
-            return called_sync(hiermem, "t1")
+            return called_sync(hiermem, "acme")
 
     results = within_watch(lambda: asyncio.run(call_all()))
 
-    assert len(results) > 10
+    assert len(results) > 30
 
 
 def test_e5_sync_and_awaited_calls_mix_on_one_hiermem(location):
@@ -281,9 +307,63 @@ async def test_e6_appends_cancelled_at_any_moment_are_whole_or_absent(location):
 
 
 @pytest.mark.anyio
-async def test_e16_counter_and_observer_see_the_context_of_the_awaiting_caller(location):
+async def test_e6_a_cancelled_store_that_has_begun_is_kept_whole(location):
+    embedder = FakeEmbedder(gate=threading.Event())
+    with opened(location, embedder=embedder) as hiermem:
+        memory = AsyncHierMem(hiermem).tenant("acme").memory
+        storing = asyncio.ensure_future(memory.store("likes tea", id="e1", tags=["hot"]))
+        await asyncio.to_thread(embedder.waiting.wait)
+
+        storing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(storing, 10)
+        was_held = not embedder.gate.is_set()
+        embedder.gate.set()
+        hiermem.pool.close()
+
+        entry = hiermem.tenant("acme").memory.retrieve("e1", include_embedding=True)
+        assert was_held
+        assert (entry.content, entry.tags) == ("likes tea", ("hot",))
+        assert entry.embedding == pytest.approx(embedder.embed(["likes tea"])[0], abs=1e-6)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("backend", ["in_memory", "sqlite", "hybrid"])
+async def test_e6_stores_cancelled_at_any_moment_are_whole_or_absent_and_all_parts_agree(
+    location, backend
+):
+    with opened(location, backend=backend) as hiermem:
+        memory = AsyncHierMem(hiermem).tenant("acme").memory
+        for number in range(60):
+            storing = asyncio.ensure_future(
+                memory.store(f"number {number}", id=f"e{number}", key=f"k{number}", tags=["a"])
+            )
+            for _ in range(number % 6):
+                await asyncio.sleep(0)
+            storing.cancel()
+            await asyncio.gather(storing, return_exceptions=True)
+        await memory.store("number 99", id="e99", key="k99", tags=["a"])
+        hiermem.pool.close()
+
+        kept = hiermem.tenant("acme").memory
+        entries = kept.search(limit=100)
+        assert len(entries) >= 1
+        for entry in entries:
+            number = entry.id[1:]
+            assert (entry.content, entry.key, entry.tags) == (
+                f"number {number}",
+                f"k{number}",
+                ("a",),
+            )
+        assert hiermem.doctor().is_sound
+        assert {hit.id for hit in kept.search("number", limit=100)} == {e.id for e in entries}
+
+
+@pytest.mark.anyio
+async def test_e16_counter_embedder_and_observer_see_the_context_of_the_awaiting_caller(location):
     listening = Listening()
-    with opened(location, counter=listening, observer=listening.observe) as hiermem:
+    given = {"counter": listening, "embedder": listening, "observer": listening.observe}
+    with opened(location, **given) as hiermem:
         tenant = AsyncHierMem(hiermem).tenant("acme")
 
         async def call_as(name):
@@ -293,10 +373,13 @@ async def test_e16_counter_and_observer_see_the_context_of_the_awaiting_caller(l
             (turn,) = await thread.turns()
             await thread.edit_turn(turn.id, "b")
             await thread.context(current="c", budget_tokens=100)
+            await tenant.remember(f"{name} likes tea")
+            await tenant.recall("tea")
 
         await asyncio.gather(*(call_as(f"caller {n}") for n in range(12)))
 
     assert listening.counted_for == {f"caller {n}" for n in range(12)}
+    assert listening.embedded_for == {f"caller {n}" for n in range(12)}
     assert listening.told_for == {f"caller {n}" for n in range(12)}
 
 

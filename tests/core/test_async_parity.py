@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 from core import operations
-from core.operations import ON_HIERMEM, ON_TENANT, ON_THREAD, TWINS, public_methods
+from core.operations import ON_HIERMEM, ON_MEMORY, ON_TENANT, ON_THREAD, TWINS, public_methods
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +38,7 @@ def test_e3_the_handles_of_the_twins_have_the_same_public_names():
             (hiermem, AsyncHierMem(hiermem)),
             (tenant, twin),
             (tenant.thread("t1"), twin.thread("t1")),
+            (tenant.memory, twin.memory),
         ]
 
         missing = {
@@ -45,7 +46,7 @@ def test_e3_the_handles_of_the_twins_have_the_same_public_names():
             for one, other in pairs
         }
 
-    assert missing == {"HierMem": [], "Tenant": [], "Thread": []}
+    assert missing == {"HierMem": [], "Tenant": [], "Thread": [], "MemoryService": []}
 
 
 def public_names(handle):
@@ -57,6 +58,7 @@ def test_every_public_method_is_among_the_operations():
     assert public_methods(HierMem) - operations.OPENING_AND_CLOSING == set(ON_HIERMEM)
     assert public_methods(operations.Tenant) == set(ON_TENANT)
     assert public_methods(operations.Thread) == set(ON_THREAD)
+    assert public_methods(operations.MemoryService) == set(ON_MEMORY)
 
 
 STEPS = {

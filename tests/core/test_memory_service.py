@@ -1,11 +1,53 @@
-"""The memory service, on each backend."""
+"""The memory service, on each backend: entries, one at a time and in bulk."""
 
 from __future__ import annotations
 
-from core.memory_backends import EVERY, on
+from core.memory_backends import EVERY, PERSISTENT, on
 
-from hiermem_core.testing.contracts import EntryContract
+from hiermem_core.testing.contracts import (
+    BulkContract,
+    DuplicateContract,
+    EntryContract,
+    ExpiryContract,
+    LimitContract,
+    MetadataContract,
+    NamespaceContract,
+    PersistenceContract,
+    TextContract,
+)
 
 
 class TestEntries(EntryContract):
     opened = on(*EVERY)
+
+
+class TestMetadata(MetadataContract):
+    opened = on(*EVERY)
+
+
+class TestNamespaces(NamespaceContract):
+    opened = on(*EVERY)
+
+
+class TestExpiry(ExpiryContract):
+    opened = on(*EVERY)
+
+
+class TestDuplicates(DuplicateContract):
+    opened = on("in_memory", "hybrid")
+
+
+class TestText(TextContract):
+    opened = on("in_memory", "sqlite", "chroma_indexed", "hybrid")
+
+
+class TestBulk(BulkContract):
+    opened = on(*EVERY)
+
+
+class TestLimits(LimitContract):
+    opened = on("in_memory", "sqlite", "chroma_indexed", "hybrid")
+
+
+class TestPersistence(PersistenceContract):
+    opened = on(*PERSISTENT)

@@ -91,7 +91,7 @@ def test_every_term_of_a_turn_is_explained():
         {
             "keyword": 0.0,
             "vector": 0.0,
-            "previous": 0.2 * 1.0,
+            "previous": 0.1 * 1.0,
             "following": 0.15 * (0.4 * 0.5 + 0.6 * 0.2),
             "part_best": 0.2 * 1.0,
             "part_words": 0.2,

@@ -6,6 +6,7 @@ What Chroma does, found with 1.5.9 and heeded here:
   unknown id fails the query.
 - Loading a collection twice at once gives two writers on its files, so a collection is loaded
   under a lock. Afterwards queries run beside each other and beside a write.
+- Its threads do not survive a fork, those for adding not even for a client opened afterwards.
 - Memory and file handles of a collection are freed by closing the client only.
 - Its errors are of any kind: its own, a `ValueError`, an `AttributeError` after closing, and a
   `PanicException`, which is no `Exception`.
@@ -50,10 +51,17 @@ _REFUSED = frozenset(
 
 
 class _Gate:
-    """One opening or closing at a time, and none in the middle of a fork."""
+    """One opening or closing at a time, and none in the middle of a fork.
+
+    Attributes:
+        was_used: Chroma has worked in this process, or in the one it was forked from.
+        is_shut: It has in the latter, so that it would wait here for threads that are not there.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        self.was_used = False
+        self.is_shut = False
 
     def before_fork(self) -> None:
         """Wait for what is opening; a half imported module would stay locked in the child."""
@@ -65,14 +73,20 @@ class _Gate:
             self.lock.release()
 
     def after_in_child(self) -> None:
-        """Begin anew."""
+        """Begin anew, or not at all."""
         self.lock = threading.Lock()
+        self.is_shut = self.was_used
 
 
 _gate = _Gate()
 around_fork(
     before=_gate.before_fork, in_parent=_gate.after_in_parent, in_child=_gate.after_in_child
 )
+
+
+def is_forked_from_use() -> bool:
+    """Tell whether Chroma cannot work in this process, forked from one where it has worked."""
+    return _gate.is_shut
 
 
 def collection_name(tenant: str, embedder: str) -> str:
@@ -254,6 +268,9 @@ class ChromaIndex:
 
     def _open(self) -> None:
         with self._mapped("opening"), _gate.lock:
+            if _gate.is_shut:
+                raise IndexUnavailableError("opening", "Chroma does not survive a fork; start anew")
+            _gate.was_used = True
             client = self._connect()
             try:
                 self._names = {handle.name for handle in client.list_collections()}

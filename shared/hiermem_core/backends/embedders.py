@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, insert, select
@@ -68,10 +69,27 @@ class RecordedEmbedder:
         stored = self.identity(self.name())
         if stored is None:
             return
-        is_same = (stored.model_id, stored.dimensions) == (identity.model_id, identity.dimensions)
-        if not is_same or not agrees(stored, identity.probes):
-            given = str(identity) if not is_same else f"{identity} with other vectors"
+        if not _is_same(stored, identity):
+            has_name = str(stored) == str(identity)
+            given = f"{identity} with other vectors" if has_name else str(identity)
             raise EmbedderMismatchError(stored=str(stored), given=given)
+
+    def named(self, identity: EmbedderIdentity, begun: str | None, *, now_ms: int) -> str:
+        """Return a name for vectors by an embedder whose vectors do not count now.
+
+        A name stands for one making of vectors for good, so that an index of it is never mistaken.
+
+        Args:
+            begun: The name of a making that was cut off; taken up again if it is this embedder's.
+        """
+        known = None if begun is None else self.identity(begun)
+        if begun is not None and known is not None and _is_same(known, identity):
+            return begun
+        with self._database.write() as connection:
+            names = (f"{identity} #{place}" if place > 1 else str(identity) for place in count(1))
+            name = next(name for name in names if not _is_taken(connection, name))
+            write_identity(connection, identity, name=name, now_ms=now_ms)
+        return name
 
     def check_name(self, model_id: str, dimensions: int | None) -> None:
         """Raise `EmbedderMismatchError` where name or length differ; calls no embedder."""
@@ -84,9 +102,21 @@ class RecordedEmbedder:
             raise EmbedderMismatchError(stored=str(stored), given=given)
 
 
-def write_identity(connection: Connection, identity: EmbedderIdentity, *, now_ms: int) -> None:
-    """Write an identity under its name."""
-    _write(connection, IDENTITY_KEY + str(identity), identity.to_json(), now_ms)
+def _is_same(stored: EmbedderIdentity, identity: EmbedderIdentity) -> bool:
+    has_name = (stored.model_id, stored.dimensions) == (identity.model_id, identity.dimensions)
+    return has_name and agrees(stored, identity.probes)
+
+
+def _is_taken(connection: Connection, name: str) -> bool:
+    query = select(metadata.c.key).where(metadata.c.key == IDENTITY_KEY + name)
+    return connection.execute(query).first() is not None
+
+
+def write_identity(
+    connection: Connection, identity: EmbedderIdentity, *, now_ms: int, name: str | None = None
+) -> None:
+    """Write an identity under a name; default: its own."""
+    _write(connection, IDENTITY_KEY + (name or str(identity)), identity.to_json(), now_ms)
 
 
 def write_name(connection: Connection, name: str, *, now_ms: int) -> None:

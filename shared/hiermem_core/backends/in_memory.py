@@ -61,6 +61,7 @@ class InMemoryBackend:
         self._stores: dict[str, _Store] = {}
         self._lock = threading.RLock()
         self._last_number = 0
+        self._counting = ""
 
     @contextmanager
     def read(self, tenant: str, now: datetime) -> Iterator[InMemoryReader]:
@@ -74,10 +75,21 @@ class InMemoryBackend:
         """Write in one transaction."""
         with self._lock:
             store = self._store(tenant)
-            writer = InMemoryWriter(dict(store.rows), now, self._next_number)
+            writer = InMemoryWriter(dict(store.rows), now, self._next_number, self._counts)
             yield writer
             store.rows = writer.rows
             store.generation += writer.has_changed
+
+    @contextmanager
+    def locked(self, *, counting: str | None = None) -> Iterator[dict[str, _Store]]:
+        """Look after all that is kept, while nobody else does; for reindex and repair.
+
+        Args:
+            counting: The name of the vectors that count from then on.
+        """
+        with self._lock:
+            yield self._stores
+            self._counting = self._counting if counting is None else counting
 
     def has_rows(self, scope: Scope) -> bool:
         """Tell whether there is a row in scope."""
@@ -128,7 +140,7 @@ class InMemoryBackend:
                 if attempt.vector is None:
                     row = replace(row, retry=_failed_again(row.retry, attempt, now_ms))
                     lost += row.retry is not None and row.retry.is_failed
-                elif row.entry.content == waiting.texts[number]:
+                elif row.entry.content == waiting.texts[number] and self._counts(attempt.vector):
                     row = replace(row, retry=None, vector=attempt.vector)
                     made += 1
                 rows[number] = row
@@ -165,6 +177,10 @@ class InMemoryBackend:
         """Return a figure that grows with every committed change of the tenant's entries."""
         with self._lock:
             return self._store(tenant).generation
+
+    def _counts(self, vector: MadeVector) -> bool:
+        """Tell whether a vector stands beside the stored ones; a reindex may have changed them."""
+        return not self._counting or vector.by in ("", self._counting)
 
     def _store(self, tenant: str) -> _Store:
         return self._stores.setdefault(tenant, _Store())
@@ -244,11 +260,16 @@ class InMemoryWriter(InMemoryReader):
     """A write transaction on a copy; see `EntryWriter`."""
 
     def __init__(
-        self, rows: dict[int, _Row], now: datetime, next_number: Callable[[], int]
+        self,
+        rows: dict[int, _Row],
+        now: datetime,
+        next_number: Callable[[], int],
+        counts: Callable[[MadeVector], bool],
     ) -> None:
         super().__init__(rows, now)
         self.has_changed = False
         self._next_number = next_number
+        self._counts = counts
 
     def put(self, writes: Sequence[EntryWrite]) -> None:
         """Write entries; an expired one that bears the same id or key makes room."""
@@ -259,7 +280,9 @@ class InMemoryWriter(InMemoryReader):
         for write in writes:
             number = self._next_number() if write.number is None else write.number
             vector = self.rows[number].vector if write.keeps_vector else write.vector
-            retry = Retry(0, 0) if write.awaits_vector else None
+            is_late = vector is not None and not write.keeps_vector and not self._counts(vector)
+            vector = None if is_late else vector
+            retry = Retry(0, 0) if write.awaits_vector or is_late else None
             self.rows[number] = _Row(write.entry, vector, write.digest, retry)
             self.has_changed = True
 
@@ -333,7 +356,7 @@ def _cosines(rows: Mapping[int, _Row], vector: Vector) -> dict[int, float]:
     return {
         number: float(rounded(np.asarray(unit_of(row.vector.values) @ unit)))
         for number, row in rows.items()
-        if row.vector is not None
+        if row.vector is not None and len(row.vector.values) == len(unit)
     }
 
 

@@ -106,16 +106,12 @@ def mark(connection: Connection, tenant: str, embedder: str) -> bool:
     return True
 
 
-def queue_anew(connection: Connection, *, old: str, new: str) -> None:
-    """Queue the vectors of an embedder to be added and those of another to be removed.
-
-    For every tenant in the index; changes queued before are forgotten.
-    """
+def queue_anew(connection: Connection, embedder: str) -> None:
+    """Queue the vectors of an embedder, for every tenant in the index, in place of all changes."""
     connection.execute(delete(outbox).where(_OURS))
     is_kept = _V.tenant.in_(select(_T.tenant).where(_T.is_indexed))
-    for change, embedder in (("remove", old), ("add", new)):
-        some = select(literal(change), _V.number, _V.tenant).where(_V.embedder == embedder, is_kept)
-        connection.execute(insert(outbox).from_select(["change", "number", "tenant"], some))
+    every = select(literal("add"), _V.number, _V.tenant).where(_V.embedder == embedder, is_kept)
+    connection.execute(insert(outbox).from_select(["change", "number", "tenant"], every))
 
 
 def count_vectors(

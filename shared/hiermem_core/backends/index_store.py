@@ -15,7 +15,13 @@ import numpy as np
 
 from hiermem_core.backends import index_rows as rows
 from hiermem_core.backends import probing
-from hiermem_core.backends.chroma import MOST_OPEN, ChromaIndex, collection_name, embedded
+from hiermem_core.backends.chroma import (
+    MOST_OPEN,
+    ChromaIndex,
+    collection_name,
+    embedded,
+    is_forked_from_use,
+)
 from hiermem_core.backends.index_building import fill, settle_copied
 from hiermem_core.backends.index_facts import (
     Facts,
@@ -85,6 +91,11 @@ class IndexStore:
         self._changes = 0
         self._lost: list[ChromaIndex] = []
         self._swapping = threading.Lock()
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Tell whether the index is another process's for now, which is no failure."""
+        return self.is_abandoned or is_forked_from_use() or self.ownership.is_foreign
 
     @property
     def has_files(self) -> bool:
@@ -245,6 +256,8 @@ class IndexStore:
         return to_milliseconds(self._clock.now())
 
     def _own(self) -> None:
+        if is_forked_from_use():
+            raise IndexUnavailableError("opening", "Chroma does not survive a fork; start anew")
         if not self.ownership.try_own():
             reason = f"{self.ownership.owner} owns the index; use a Chroma server to share it"
             raise IndexUnavailableError("opening", reason)

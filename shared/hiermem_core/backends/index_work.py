@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from hiermem_core.backends.chroma import is_forked_from_use
 from hiermem_core.backends.index_applying import Applier, IndexTeller
 from hiermem_core.backends.index_background import Background, seconds_left
 from hiermem_core.backends.index_building import BULK_BATCH, TRICKLE_BATCH, Pace
@@ -125,7 +126,7 @@ class IndexWork:
             self.store.lose(index)
         if self.background.is_stopping:
             return
-        if self.store.ownership.is_foreign:
+        if self.store.is_elsewhere:
             self._not_before = self.store.now_ms() + _OWNERS_TURN_MS
         else:
             self._trouble(str(error))
@@ -133,10 +134,8 @@ class IndexWork:
     def obstacle(self) -> str:
         """Say why the index does not answer."""
         store = self.store
-        if store.is_abandoned:
-            return (
-                "a forked process leaves the index to its parent; use a Chroma server to share it"
-            )
+        if store.is_abandoned or is_forked_from_use():
+            return "Chroma does not survive a fork; open it after the fork, or use a Chroma server"
         if store.ownership.is_foreign:
             return f"{store.ownership.owner} owns the index; use a Chroma server to share it"
         if store.is_building:

@@ -48,7 +48,6 @@ MOST_PENDING = 16_000
 """With more vectors pending, scanning all of them exactly is what the index was to save."""
 
 _RECOUNT_AFTER = 256
-_ATTEMPTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +155,12 @@ class Indexer:
         elif self._work and len(added) and self._is_over_threshold(connection, tenant, len(added)):
             rows.mark(connection, tenant, self._embedder)
 
-    def take_over(self, connection: Connection, old: str, new: str) -> None:
-        """Queue the vectors of another embedder in place of the indexed ones, before those go.
+    def take_over(self, connection: Connection, embedder: str) -> None:
+        """Queue the vectors of another embedder, in the transaction that makes them count.
 
         Call `set_embedder` after the commit.
         """
-        rows.queue_anew(connection, old=old, new=new)
+        rows.queue_anew(connection, embedder)
 
     def nudge(self, tenant: str) -> None:
         """Have what waits applied in the background, and the index opened. Never waits.
@@ -188,7 +187,7 @@ class Indexer:
         if self._work is None:
             return True
         deadline = None if timeout is None else time.monotonic() + timeout
-        for _ in range(_ATTEMPTS):  # an index that fails is opened anew, and is right then
+        for _ in range(2):  # an index that fails is opened anew, and is right then
             if not self._waits(tenant):
                 return True
             work = self._work

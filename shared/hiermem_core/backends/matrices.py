@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 import numpy as np
 from cachetools import LRUCache
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from hiermem_core.forks import around_fork
 from hiermem_core.storage.tables import vectors
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import Connection
 
     from hiermem_core.backends.records import Vector
 
@@ -26,6 +26,17 @@ _V = vectors.c
 
 COLUMNS = (_V.number, _V.row, _V.embedding, _V.norm)
 """What a matrix is made of."""
+
+_AFTER = (
+    select(*COLUMNS)
+    .where(
+        _V.tenant == bindparam("tenant"),
+        _V.embedder == bindparam("embedder"),
+        _V.number > bindparam("last"),
+    )
+    .order_by(_V.number)
+)
+_BLOCK = 4096
 
 CACHE_BYTES = 256 * 1024 * 1024
 _LEAST_CAPACITY = 1024
@@ -119,16 +130,26 @@ class Matrices:
             matrix = self._cache.get(key)
         if matrix is None:
             matrix = Matrix(dimension)
-        query = (
-            select(*COLUMNS)
-            .where(_V.tenant == tenant, _V.embedder == embedder, _V.number > matrix.last)
-            .order_by(_V.number)
-        )
-        fresh = connection.execute(query).all()
+        facts = {"tenant": tenant, "embedder": embedder, "last": matrix.last}
+        for fresh in connection.execute(_AFTER, facts).partitions(_BLOCK):
+            with self._lock:
+                matrix.add([record for record in fresh if record[0] > matrix.last])
         with self._lock:
-            matrix.add([record for record in fresh if record[0] > matrix.last])
             self._keep(key, matrix)
         return matrix
+
+    def cosines(
+        self, tenant: str, embedder: str, unit: Vector, numbers: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], Vector]:
+        """Return those of these vectors that are in memory, and their cosines with a unit."""
+        with self._lock:
+            matrix = self._cache.get((tenant, embedder))
+        if matrix is None or not len(matrix):
+            return numbers[:0], np.empty(0, np.float32)
+        held = matrix.numbers
+        places = np.minimum(np.searchsorted(held, numbers), len(held) - 1)
+        is_held = held[places] == numbers
+        return numbers[is_held], matrix.cosines(unit, places[is_held])
 
     def size_of(self, tenant: str, embedder: str) -> int | None:
         """Return the vectors held of a tenant; `None` where its matrix is not in memory."""
@@ -163,12 +184,14 @@ def _after_fork() -> None:
 around_fork(in_child=_after_fork)
 
 
-def matrix_of(connection: Connection, query: Select[Any], dimension: int) -> Matrix:
-    """Return the matrix of a query of `COLUMNS`."""
-    records = connection.execute(query).all()
-    matrix = Matrix(dimension, capacity=max(1, len(records)))
-    matrix.add(records)
-    return matrix
+def cosines_of(records: Sequence[Any], unit: Vector) -> tuple[NDArray[np.int64], Vector]:
+    """Return the numbers of records of `COLUMNS`, and the cosines of their vectors with a unit."""
+    if not records:
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+    numbers, _, blobs, norms = zip(*records, strict=True)
+    vectors_in = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(numbers), -1)
+    cosines = (vectors_in @ unit) / np.array(norms)
+    return np.array(numbers, dtype=np.int64), rounded(cosines.astype(np.float32))
 
 
 def length_of(vector: Vector) -> float:
@@ -187,9 +210,8 @@ def units_of(blobs: Iterable[bytes], norms: Iterable[float]) -> NDArray[np.float
     """Return stored vectors at length one, a row each."""
     lengths = np.fromiter(norms, dtype=np.float64)
     joined = np.frombuffer(b"".join(blobs), dtype="<f4")
-    units: NDArray[np.float32] = (joined.reshape(len(lengths), -1) / lengths[:, None]).astype(
-        np.float32
-    )
+    units = np.empty((len(lengths), len(joined) // len(lengths)), dtype=np.float32)
+    np.divide(joined.reshape(units.shape), lengths[:, None], out=units, casting="same_kind")
     return units
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+_FIRST = 200
+
 Way = Literal["scan", "candidates", "index", "blocks"]
 
 WAYS: dict[Way, str] = {
@@ -45,6 +47,19 @@ class Planner:
         if indexed:
             return "index"
         return "scan" if in_memory else "blocks"
+
+    def first_size(self, wanted: int) -> int:
+        """Return how many hits to ask of the index first where the scope is restricted."""
+        return min(self.most_fetched, max(_FIRST, 4 * wanted))
+
+    def is_plenty(self, share: float, total: int) -> bool:
+        """Tell whether far more rows are within the restrictions than are scanned exactly.
+
+        Args:
+            share: Of the first hits of the index that are within.
+            total: Vectors of the tenant.
+        """
+        return share * total > 2 * self.exact_limit
 
     def fetch_sizes(self, wanted: int, share: float = 1.0) -> list[int]:
         """Return how many hits to ask of the index in turn, until enough pass.

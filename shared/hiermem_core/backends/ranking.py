@@ -43,7 +43,7 @@ class Weights:
 
     keyword: float = 0.4
     vector: float = 0.6
-    previous: float = 0.2
+    previous: float = 0.1
     following: float = 0.15
     part_best: float = 0.2
     part_words: float = 0.2

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from hiermem_core.backends.keywords import (
     by_rank,
@@ -18,7 +19,16 @@ from hiermem_core.backends.keywords import (
 from hiermem_core.backends.records import EntryCounts, Scored, VectorCounts
 from hiermem_core.backends.sql_counts import entry_counts, vectors_made
 from hiermem_core.backends.sql_reader import SqlReader
-from hiermem_core.backends.sql_restrictions import entry_numbers, in_scope, turn_numbers
+from hiermem_core.backends.sql_restrictions import (
+    MOST_STATEMENTS,
+    entry_numbers,
+    facts_of,
+    filter_of,
+    in_scope,
+    living,
+    shape_of,
+    turn_numbers,
+)
 from hiermem_core.backends.sql_writer import SqlWriter
 from hiermem_core.backends.tenants import generation_of, tenant_number
 from hiermem_core.storage.tables import memory_entries, searchable
@@ -32,6 +42,7 @@ if TYPE_CHECKING:
     from hiermem_core.backends.indexing import Indexer
     from hiermem_core.backends.records import Attempt, Settled, Vector, Waiting
     from hiermem_core.backends.restrictions import Scope
+    from hiermem_core.backends.sql_restrictions import Shape
     from hiermem_core.backends.vector_rows import VectorRows
     from hiermem_core.backends.vector_search import VectorSearch
     from hiermem_core.backends.waiting import WaitingRows
@@ -40,6 +51,8 @@ if TYPE_CHECKING:
 ROWS_OF_TENANT = "SELECT count(*) FROM searchable WHERE tenant = ?"
 
 _E, _S = memory_entries.c, searchable.c
+_SPARE = 50
+_ALL = -1
 
 
 class SqlBackend:
@@ -99,11 +112,10 @@ class SqlBackend:
     def has_rows(self, scope: Scope) -> bool:
         """Tell whether there is a row in scope."""
         with self._database.read() as connection:
-            entries = entry_numbers(scope, fields=self._fields).limit(1)
-            if connection.execute(entries).first() is not None:
-                return True
-            found = connection.execute(turn_numbers(scope).limit(1)) if scope.has_turns else None
-            return found is not None and found.first() is not None
+            entries = entry_numbers(scope, fields=self._fields).where(living(scope.now))
+            queries = (entries, turn_numbers(scope)) if scope.has_turns else (entries,)
+            found = (connection.execute(one.limit(1), facts_of(scope)).first() for one in queries)
+            return any(row is not None for row in found)
 
     def common_words(self, tenant: str, share: float) -> Callable[[str], bool]:
         """Return what tells whether a word stands in more than this share of a tenant's rows."""
@@ -126,9 +138,8 @@ class SqlBackend:
             expression = None if tenant is None else expression_of(question, scope, tenant)
             if expression is None:
                 return Scored((), "keyword index: nothing to look up")
-            query = self._matches(scope, limit)
-            found = connection.execute(query, {"expression": expression})
-            return Scored(tuple((row[0], row[1]) for row in found), "keyword index")
+            rows = self._matches(connection, scope, expression, limit)
+            return Scored(tuple(rows), "keyword index")
 
     def nearest(self, scope: Scope, vector: Vector, *, limit: int) -> Scored:
         """Return the rows with the nearest vectors, by cosine, best first."""
@@ -182,13 +193,42 @@ class SqlBackend:
         """Drop what is held in memory of a tenant."""
         self._search.forget(tenant)
 
-    def _matches(self, scope: Scope, limit: int) -> Select[tuple[int, float]]:
-        query = (
-            select(keywords.c.rowid, found_bm25)
-            .select_from(keywords)
-            .join(searchable, _S.number == keywords.c.rowid)
-            .outerjoin(memory_entries, _E.number == keywords.c.rowid)
-            .where(matching, in_scope(scope, fields=self._fields))
-        )
-        ties = (keywords.c.rowid,) if scope.has_turns else (_E.updated_at.desc(), _E.id)
-        return query.order_by(by_rank, *ties).limit(limit)
+    def _matches(
+        self, connection: Connection, scope: Scope, expression: str, limit: int
+    ) -> list[tuple[int, float]]:
+        """Take more and more of the best matches, until enough of them are in scope.
+
+        Looking up every match of common words costs several times what ranking them does.
+        """
+        query = _best_matches(shape_of(scope))
+        fits = filter_of(scope, fields=self._fields)
+        query = query if fits is None else query.add_columns(fits.label("fits"))
+        facts = facts_of(scope) | {"expression": expression}
+        rows: list[tuple[int, float]] = []
+        for size in (limit + _SPARE, 8 * (limit + _SPARE), _ALL):
+            found = connection.execute(query, facts | {"size": size}).all()
+            is_all = len(found) != size
+            edge = 0.0 if is_all else found[-1].value
+            rows = [(row[0], row[1]) for row in found if row.is_in and row[-1] and row[1] > edge]
+            if is_all or len(rows) >= limit:
+                break
+        return rows[:limit]
+
+
+@lru_cache(MOST_STATEMENTS)
+def _best_matches(shape: Shape) -> Select[Any]:
+    """Return the query of the best `size` matches, and whether they are in scope."""
+    best = (
+        select(keywords.c.rowid.label("number"), found_bm25.label("value"))
+        .where(matching)
+        .order_by(by_rank)
+        .limit(bindparam("size"))
+        .subquery()
+    )
+    ties = (_E.updated_at.desc(), _E.id) if shape.turns is None else (best.c.number,)
+    query = select(best, in_scope(shape).label("is_in")).outerjoin(
+        memory_entries, _E.number == best.c.number
+    )
+    if shape.turns is not None:
+        query = query.outerjoin(searchable, _S.number == best.c.number)
+    return query.order_by(best.c.value.desc(), *ties)

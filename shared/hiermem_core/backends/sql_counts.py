@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import LargeBinary, cast, func, select
 
 from hiermem_core.backends.records import EntryCounts
+from hiermem_core.backends.retrying import MOST_ATTEMPTS
 from hiermem_core.backends.sql_restrictions import living
-from hiermem_core.storage.tables import memory_entries, vectors
+from hiermem_core.backends.vector_rows import EMBED
+from hiermem_core.storage.tables import memory_entries, outbox, vectors
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection
 
-_E, _V = memory_entries.c, vectors.c
+_E, _O, _V = memory_entries.c, outbox.c, vectors.c
 
 
 def entry_counts(connection: Connection, tenant: str, now: datetime) -> EntryCounts:
@@ -45,6 +48,62 @@ def vectors_made(connection: Connection, tenant: str, embedder: str) -> tuple[in
     made = connection.execute(select(func.count()).where(*mine)).scalar_one()
     parts = connection.execute(select(func.count()).where(*mine, ~_V.is_whole)).scalar_one()
     return made, parts
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxState:
+    """What is still to be done about vectors.
+
+    Attributes:
+        rows: Those that wait for their vector.
+        changes: Those that wait for the vector index.
+        failing: Of both, those that failed before.
+        failed: Of both, those that wait no more.
+        error: The type's name of one of their errors.
+    """
+
+    rows: int = 0
+    changes: int = 0
+    failing: int = 0
+    failed: int = 0
+    error: str = ""
+
+    def plus(self, rows: int, failing: int, failed: int) -> OutboxState:
+        """Return this with rows that are kept elsewhere."""
+        return replace(
+            self,
+            rows=self.rows + rows,
+            failing=self.failing + failing,
+            failed=self.failed + failed,
+        )
+
+
+def outbox_state(connection: Connection, tenant: str | None, *, with_changes: bool) -> OutboxState:
+    """Return what is still to be done, for one tenant or for all.
+
+    Args:
+        with_changes: There is a vector index, so that its changes count.
+    """
+    kinds = (
+        (_O.change == EMBED).label("is_row"),
+        (_O.attempts >= MOST_ATTEMPTS).label("is_lost"),
+        (_O.attempts == 0).label("is_new"),
+    )
+    query = select(*kinds, func.count(), func.max(_O.error)).group_by(*kinds)
+    if tenant is not None:
+        query = query.where(_O.tenant == tenant)
+    if not with_changes:
+        query = query.where(_O.change == EMBED)
+    state = OutboxState()
+    for is_row, failed, new, count, error in connection.execute(query):
+        state = OutboxState(
+            rows=state.rows + (count if is_row and not failed else 0),
+            changes=state.changes + (count if not is_row and not failed else 0),
+            failing=state.failing + (count if not new and not failed else 0),
+            failed=state.failed + (count if failed else 0),
+            error=error or state.error,
+        )
+    return state
 
 
 def _bytes(text: ColumnElement[str]) -> ColumnElement[int]:

@@ -5,21 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlalchemy import func, literal_column, or_, select, tuple_
+from sqlalchemy import func, select
 
 from hiermem_core.backends.records import Derivation
+from hiermem_core.backends.sql_kept import (
+    EXPIRED,
+    KEPT_BY_DIGEST,
+    KEPT_BY_ID,
+    KEPT_BY_KEY,
+    KEPT_BY_NUMBER,
+)
 from hiermem_core.backends.sql_restrictions import in_namespace, living, within
 from hiermem_core.backends.sql_rows import COLUMNS, entry_of, kept_of
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import load_json
 from hiermem_core.storage.database import slices
+from hiermem_core.storage.given import as_given
 from hiermem_core.storage.tables import memory_entries, vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection, Select
+    from sqlalchemy import ColumnElement, Connection, Row, Select
 
     from hiermem_core.backends.records import Kept
     from hiermem_core.backends.restrictions import Restrictions
@@ -53,25 +61,23 @@ class SqlReader:
 
     def by_id(self, ids: Collection[str]) -> Mapping[str, Kept]:
         """Return those that exist."""
-        return {kept.entry.id: kept for kept in self._found(_E.id, ids)}
+        return {kept.entry.id: kept for kept in map(kept_of, self._found(KEPT_BY_ID, ids))}
 
     def by_key(self, keys: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], Kept]:
         """Return those that exist, by namespace and key."""
-        found = self._found(tuple_(_E.namespace, _E.key), keys)
+        found = map(kept_of, self._found(KEPT_BY_KEY, keys))
         return {(kept.entry.namespace, kept.entry.key or ""): kept for kept in found}
 
     def by_digest(self, digests: Collection[str]) -> Mapping[str, Kept]:
         """Return for each digest the first entry that bears it."""
         result: dict[str, Kept] = {}
-        for some in slices(list(digests)):
-            query = self._kept(_E.digest.in_(some)).add_columns(_E.digest).order_by(_E.number)
-            for row in self.connection.execute(query):
-                result.setdefault(row[-1], kept_of(row[:-1]))
+        for row in self._found(KEPT_BY_DIGEST, digests):
+            result.setdefault(row[-1], kept_of(row[:-1]))
         return result
 
     def by_number(self, numbers: Collection[int]) -> Mapping[int, Kept]:
         """Return those that exist, by row number."""
-        return {kept.number: kept for kept in self._found(_E.number, numbers)}
+        return {kept.number: kept for kept in map(kept_of, self._found(KEPT_BY_NUMBER, numbers))}
 
     def listed(
         self, restrictions: Restrictions, *, limit: int, offset: int = 0
@@ -136,8 +142,8 @@ class SqlReader:
 
     def expired_numbers(self, *, limit: int) -> list[int]:
         """Return row numbers of entries that expired and are not purged."""
-        query = select(_E.number).where(self.has_expired()).order_by(_E.expires_at).limit(limit)
-        return list(self.connection.execute(query).scalars())
+        facts = {"tenant": self.tenant, "now_ms": to_milliseconds(self._now), "limit": limit}
+        return list(self.connection.execute(EXPIRED, facts).scalars())
 
     def expired_count(self) -> int:
         """Return how many entries expired and are not purged."""
@@ -148,16 +154,11 @@ class SqlReader:
         """Return the condition that an entry of the tenant has expired."""
         return (_E.tenant == self.tenant) & (_E.expires_at <= to_milliseconds(self._now))
 
-    def _found(self, column: Any, values: Collection[Any]) -> Iterator[Kept]:
-        for some in slices(list(values)):
-            yield from map(kept_of, self.connection.execute(self._kept(column.in_(some))))
-
-    def _kept(self, condition: ColumnElement[bool]) -> Select[Any]:
-        has_vector = (
-            select(literal_column("1"))
-            .where(_V.row == _E.number, _V.embedder == self._embedder)
-            .exists()
-        )
-        return select(*COLUMNS, has_vector).where(
-            _E.tenant == self.tenant, living(self._now), condition
-        )
+    def _found(self, query: Select[Any], names: Collection[Any]) -> Sequence[Row[Any]]:
+        facts = {
+            "tenant": self.tenant,
+            "now_ms": to_milliseconds(self._now),
+            "embedder": self._embedder,
+            "names": as_given(names),
+        }
+        return self.connection.execute(query, facts).all()

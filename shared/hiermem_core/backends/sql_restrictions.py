@@ -1,18 +1,25 @@
-"""Restrictions and scopes as SQL conditions. Pure."""
+"""Restrictions and scopes as SQL conditions. Pure.
+
+Scopes that restrict the same things to other values share their statements: making one costs
+several times what running it does. What is bound to a shared statement is in `facts_of`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, and_, false, func, or_, select, true
+from sqlalchemy import Select, and_, bindparam, false, func, or_, select, true
 
 from hiermem_core.backends.sql_filters import sql_filter
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.namespaces import subtree_bounds
+from hiermem_core.storage.given import as_given, given
 from hiermem_core.storage.tables import entry_tags, memory_entries, searchable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from sqlalchemy import ColumnElement
@@ -20,9 +27,58 @@ if TYPE_CHECKING:
     from hiermem_core.backends.restrictions import Restrictions, Scope
 
     Condition = ColumnElement[bool]
+    ValueOf = Callable[[str], Any]
 
 _E = memory_entries.c
 _S = searchable.c
+_T = entry_tags.c
+
+_EQUAL = {"type": _E.type, "key": _E.key, "source": _E.source, "user_id": _E.user_id}
+_FROM = {
+    "min_trust": _E.trust,
+    "created_after": _E.created_at,
+    "updated_after": _E.updated_at,
+}
+_BEFORE = {"created_before": _E.created_at, "updated_before": _E.updated_at}
+
+MOST_STATEMENTS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a scope restricts, without the values.
+
+    Attributes:
+        entries: Restricted fields of entries; `None`: no entry is in scope.
+        tags: How many.
+        turns: What turns are restricted by; `None`: no turn is in scope.
+    """
+
+    entries: frozenset[str] | None
+    tags: int
+    turns: frozenset[str] | None
+
+
+def shape_of(scope: Scope) -> Shape:
+    """Return the shape of a scope."""
+    turns = {"threads": scope.threads, "unseen": scope.unseen_before}
+    return Shape(
+        entries=None if scope.entries is None else _restricted(scope.entries),
+        tags=0 if scope.entries is None else len(scope.entries.tags),
+        turns=frozenset(n for n, v in turns.items() if v is not None) if scope.has_turns else None,
+    )
+
+
+def facts_of(scope: Scope) -> dict[str, Any]:
+    """Return what is bound to a statement of the scope's shape."""
+    facts = {"tenant": scope.tenant, "now_ms": to_milliseconds(scope.now)}
+    if scope.entries is not None:
+        facts |= _values(scope.entries)
+    if scope.threads:
+        facts["threads"] = as_given(scope.threads)
+    if scope.unseen_before is not None:
+        facts["unseen_thread"], facts["unseen_seq"] = scope.unseen_before
+    return facts
 
 
 def living(now: datetime) -> Condition:
@@ -36,96 +92,140 @@ def within(restrictions: Restrictions, tenant: str, *, fields: frozenset[str]) -
     Args:
         fields: Metadata fields that have an index.
     """
-    return and_(true(), *_conditions(restrictions, tenant, fields))
-
-
-def _conditions(
-    restrictions: Restrictions, tenant: str, fields: frozenset[str]
-) -> Iterator[Condition]:
-    if restrictions.namespace is not None:
-        yield in_namespace(restrictions.namespace, subtree=restrictions.subtree)
-    equal = {
-        _E.type: restrictions.type,
-        _E.key: restrictions.key,
-        _E.source: restrictions.source,
-        _E.user_id: restrictions.user_id,
-    }
-    yield from (column == value for column, value in equal.items() if value is not None)
-    if restrictions.key_prefix is not None:
-        prefix = restrictions.key_prefix
-        yield _E.key >= prefix
-        yield func.substr(_E.key, 1, len(prefix)) == prefix
-    for tag in restrictions.tags:
-        bears = select(entry_tags.c.entry).where(
-            entry_tags.c.tenant == tenant, entry_tags.c.tag == tag
-        )
-        yield _E.number.in_(bears)
-    if restrictions.min_trust is not None:
-        yield _E.trust >= restrictions.min_trust
-    yield from _times(restrictions)
-    if restrictions.filter is not None:
-        yield sql_filter(restrictions.filter, _E.metadata, indexed=fields)
-
-
-def _times(restrictions: Restrictions) -> Iterator[Condition]:
-    if restrictions.created_after is not None:
-        yield _E.created_at >= to_milliseconds(restrictions.created_after)
-    if restrictions.created_before is not None:
-        yield _E.created_at < to_milliseconds(restrictions.created_before)
-    if restrictions.updated_after is not None:
-        yield _E.updated_at >= to_milliseconds(restrictions.updated_after)
-    if restrictions.updated_before is not None:
-        yield _E.updated_at < to_milliseconds(restrictions.updated_before)
+    facts = _values(restrictions) | {"tenant": tenant}
+    names, tags = _restricted(restrictions), len(restrictions.tags)
+    condition = and_(true(), *_conditions(names, tags, facts.__getitem__))
+    return condition if restrictions.filter is None else and_(condition, _filter(restrictions, fields))
 
 
 def in_namespace(namespace: str, *, subtree: bool) -> Condition:
     """Return the condition that an entry is in a namespace, or with `subtree` below it."""
     exact, low, high = subtree_bounds(namespace)
-    itself = _E.namespace == exact
-    below = and_(_E.namespace >= low, _E.namespace < high)
-    return or_(itself, below) if subtree else itself
+    return _subtree(exact, low, high) if subtree else _E.namespace == exact
 
 
 def entry_numbers(scope: Scope, *, fields: frozenset[str]) -> Select[tuple[int]]:
-    """Return the query of the row numbers of the entries in a scope."""
-    if scope.entries is None:
+    """Return the query of the row numbers of entries within the restrictions of a scope.
+
+    Expired ones are among them: an index has the answer then, and whoever uses a row looks.
+    """
+    restrictions = scope.entries
+    if restrictions is None:
         return select(_E.number).where(false())
-    return select(_E.number).where(
-        _E.tenant == scope.tenant,
-        living(scope.now),
-        within(scope.entries, scope.tenant, fields=fields),
-    )
+    query = _entry_numbers(_restricted(restrictions), len(restrictions.tags))
+    return query if restrictions.filter is None else query.where(_filter(restrictions, fields))
+
+
+@lru_cache(MOST_STATEMENTS)
+def _entry_numbers(names: frozenset[str], tags: int) -> Select[tuple[int]]:
+    ours = _E.tenant == bindparam("tenant")
+    return select(_E.number).where(ours, *_conditions(names, tags, bindparam))
 
 
 def turn_numbers(scope: Scope) -> Select[tuple[int]]:
     """Return the query of the row numbers of the turns in a scope."""
-    return select(_S.number).where(_S.tenant == scope.tenant, _turn_condition(scope))
+    return _turn_numbers(shape_of(scope).turns or frozenset())
 
 
-def in_scope(scope: Scope, *, fields: frozenset[str]) -> Condition:
-    """Return the condition on `searchable`, outer-joined with `memory_entries`.
+@lru_cache(MOST_STATEMENTS)
+def _turn_numbers(names: frozenset[str]) -> Select[tuple[int]]:
+    return select(_S.number).where(_S.tenant == bindparam("tenant"), _turn_condition(names))
 
-    For rows that are looked up by number: no index is used for it.
+
+def filter_of(scope: Scope, *, fields: frozenset[str]) -> Condition | None:
+    """Return the condition of a scope's filter on entries, which has no shape."""
+    if scope.entries is None or scope.entries.filter is None:
+        return None
+    condition = _filter(scope.entries, fields)
+    return or_(_E.number.is_(None), condition) if scope.has_turns else condition
+
+
+def in_scope(shape: Shape) -> Condition:
+    """Return the condition that a row is in a scope of this shape, but for its filter.
+
+    It is on `memory_entries`, outer-joined with `searchable` where turns are in scope. For rows
+    that are looked up by number: no index is used for it.
     """
     either: list[Condition] = []
-    if scope.entries is not None:
-        restricted = within(scope.entries, scope.tenant, fields=fields)
-        either.append(and_(_E.number.is_not(None), living(scope.now), restricted))
-    if scope.has_turns:
-        either.append(_turn_condition(scope))
-    return and_(_unindexed(_S.tenant) == scope.tenant, or_(false(), *either))
+    if shape.entries is not None:
+        is_living = or_(_E.expires_at.is_(None), _E.expires_at > bindparam("now_ms"))
+        conditions = _conditions(shape.entries, shape.tags, bindparam, by_number=True)
+        restricted = map(_unindexed, conditions)
+        either.append(and_(_unindexed(_E.tenant == bindparam("tenant")), is_living, *restricted))
+    if shape.turns is not None:
+        ours = _unindexed(_S.tenant == bindparam("tenant"))
+        either.append(and_(ours, _turn_condition(shape.turns)))
+    return or_(false(), *either)
 
 
-def _unindexed(column: ColumnElement[str]) -> ColumnElement[str]:
-    """Return a text column in a form that keeps a query planner from choosing its index."""
-    return column.concat("")
+def _unindexed(condition: Condition) -> Condition:
+    """Return a condition in a form that keeps a query planner from choosing an index for it."""
+    return func.coalesce(condition, false())
 
 
-def _turn_condition(scope: Scope) -> Condition:
+def _restricted(restrictions: Restrictions) -> frozenset[str]:
+    names = (*_EQUAL, *_FROM, *_BEFORE, "namespace", "key_prefix")
+    given_names = {name for name in names if getattr(restrictions, name) is not None}
+    if restrictions.namespace is not None and restrictions.subtree:
+        given_names.add("subtree")
+    return frozenset(given_names)
+
+
+def _values(restrictions: Restrictions) -> dict[str, Any]:
+    """Return what is bound for the restrictions, the filter apart."""
+    names = _restricted(restrictions) - {"subtree"}
+    values = {name: getattr(restrictions, name) for name in names}
+    for name in values.keys() & {*_BEFORE, "created_after", "updated_after"}:
+        values[name] = to_milliseconds(values[name])
+    if restrictions.namespace is not None:
+        values["namespace"], values["below"], values["beyond"] = subtree_bounds(
+            restrictions.namespace
+        )
+    if restrictions.key_prefix is not None:
+        values["prefix_length"] = len(restrictions.key_prefix)
+    return values | {f"tag_{place}": tag for place, tag in enumerate(restrictions.tags)}
+
+
+def _conditions(
+    names: frozenset[str], tags: int, value_of: ValueOf, *, by_number: bool = False
+) -> Iterator[Condition]:
+    if "namespace" in names:
+        exact = value_of("namespace")
+        if "subtree" in names:
+            yield _subtree(exact, value_of("below"), value_of("beyond"))
+        else:
+            yield _E.namespace == exact
+    yield from (column == value_of(name) for name, column in _EQUAL.items() if name in names)
+    yield from (column >= value_of(name) for name, column in _FROM.items() if name in names)
+    yield from (column < value_of(name) for name, column in _BEFORE.items() if name in names)
+    if "key_prefix" in names:
+        yield _E.key >= value_of("key_prefix")
+        yield func.substr(_E.key, 1, value_of("prefix_length")) == value_of("key_prefix")
+    for place in range(tags):
+        bears = and_(_T.tenant == value_of("tenant"), _T.tag == value_of(f"tag_{place}"))
+        if by_number:
+            yield select(_T.entry).where(bears, _T.entry == _E.number).exists()
+        else:
+            yield _E.number.in_(select(_T.entry).where(bears))
+
+
+def _subtree(exact: Any, low: Any, high: Any) -> Condition:
+    """Return the condition of a subtree, as one range of an index that holds little else."""
+    inside = or_(_E.namespace == exact, _E.namespace >= low)
+    return and_(_E.namespace >= exact, _E.namespace < high, inside)
+
+
+def _filter(restrictions: Restrictions, fields: frozenset[str]) -> Condition:
+    if restrictions.filter is None:
+        return true()
+    return sql_filter(restrictions.filter, _E.metadata, indexed=fields)
+
+
+def _turn_condition(names: frozenset[str]) -> Condition:
     conditions: list[Condition] = [_S.thread.is_not(None)]
-    if scope.threads is not None:
-        conditions.append(_S.thread.in_(scope.threads))
-    if scope.unseen_before is not None:
-        thread, seq = scope.unseen_before
-        conditions.append(or_(_S.thread != thread, _S.seq < seq))
+    if "threads" in names:
+        conditions.append(_S.thread.in_(given("threads")))
+    if "unseen" in names:
+        is_elsewhere = _S.thread != bindparam("unseen_thread")
+        conditions.append(or_(is_elsewhere, _S.seq < bindparam("unseen_seq")))
     return and_(*conditions)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
 
-from hiermem_core.backends.embedders import NAME_KEY, write_name
+from hiermem_core.backends.embedders import write_name
 from hiermem_core.backends.records import Waiting
 from hiermem_core.backends.retrying import after_failure
-from hiermem_core.backends.vector_rows import EMBED, vector_rows
+from hiermem_core.backends.vector_rows import EMBED, insert_vectors
 from hiermem_core.backends.waiting import texts_of
 from hiermem_core.errors import ConflictError
 from hiermem_core.storage.database import slices
@@ -66,6 +66,11 @@ class StagedVectors:
         if staged is not None and staged != name:
             self._remove(staged)
 
+    def begun(self) -> str | None:
+        """Return the name of the vectors whose making was begun and is not complete."""
+        with self._database.read() as connection:
+            return staged_name(connection)
+
     def counts(self, name: str) -> tuple[int, int]:
         """Return how many rows have a vector of a name, and how many rows there are."""
         with self._database.read() as connection:
@@ -91,10 +96,7 @@ class StagedVectors:
             texts = texts_of(connection, [row for row in made if row not in there])
             same = {row: made[row] for row, text in texts.items() if text == waiting.texts[row]}
             owners = _owners(connection, list(same))
-            records = vector_rows(connection, name, owners, same)
-            if records:
-                connection.execute(insert(vectors), records)
-            return len(records)
+            return len(insert_vectors(connection, name, owners, same))
 
     def swap(self, name: str, refused: Mapping[int, str], *, most: int, now_ms: int) -> bool:
         """Have the staged vectors count, and remove all others, unless many rows lack one.
@@ -111,8 +113,7 @@ class StagedVectors:
             rows = _lacking(connection, name, len(refused) + most + 1)
             if len(set(rows) - refused.keys()) > most:
                 return False
-            old = select(_M.value).where(_M.key == NAME_KEY)
-            self._indexer.take_over(connection, connection.execute(old).scalar() or "", name)
+            self._indexer.take_over(connection, name)
             connection.execute(delete(vectors).where(_V.embedder != name))
             connection.execute(delete(outbox).where(_O.change == EMBED))
             _await(connection, rows, refused, now_ms)
@@ -166,7 +167,7 @@ def _owners(connection: Connection, rows: Sequence[int]) -> dict[int, str]:
     found: dict[int, str] = {}
     for some in slices(rows):
         query = select(_S.number, _S.tenant).where(_S.number.in_(some))
-        found |= {number: tenant for number, tenant in connection.execute(query)}
+        found |= {row.number: row.tenant for row in connection.execute(query)}
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from hiermem_core.storage.tables import tenants
 
@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from hiermem_core.storage.database import Database
 
 _T = tenants.c
+_is_it = _T.tenant == bindparam("of")
+_number = select(_T.number).where(_is_it)
+_count = update(tenants).where(_is_it).values(generation=_T.generation + 1)
 
 
 def tenant_number(connection: Connection, tenant: str) -> int | None:
     """Return the number of a tenant; `None` where nothing of it was ever stored."""
-    return connection.execute(select(_T.number).where(_T.tenant == tenant)).scalar()
+    return connection.execute(_number, {"of": tenant}).scalar()
 
 
 def known_tenant(connection: Connection, tenant: str) -> int:
@@ -40,5 +43,4 @@ def generation_of(database: Database, tenant: str) -> int:
 
 def count_change(connection: Connection, tenant: str) -> None:
     """Say that the running transaction changes the tenant's entries."""
-    changed = update(tenants).where(_T.tenant == tenant).values(generation=_T.generation + 1)
-    connection.execute(changed)
+    connection.execute(_count, {"of": tenant})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, delete, insert, or_, select, tuple_, update
+from sqlalchemy import and_, delete, insert, select, update
 
 from hiermem_core.backends.keywords import add_keywords, remove_keywords, turn_scope
 from hiermem_core.backends.ranking import TurnFacts
@@ -20,6 +20,7 @@ from hiermem_core.backends.words import (
 from hiermem_core.models.moments import from_milliseconds, to_milliseconds
 from hiermem_core.models.turns import is_blank
 from hiermem_core.storage.database import slices
+from hiermem_core.storage.listing import among, as_list, triples
 from hiermem_core.storage.numbering import next_numbers
 from hiermem_core.storage.tables import participants, searchable, turns
 
@@ -51,10 +52,12 @@ class _Row:
 class TurnRows:
     """Keep the rows of turns.
 
+    Attributes:
+        is_on: Turns are searchable at all.
+
     Args:
         vectors: Queues and removes their vectors.
         part_gap: A longer pause begins a new part of the thread.
-        is_on: Turns are searchable at all.
         awaits: Tells whether their vectors are made, later.
     """
 
@@ -63,12 +66,12 @@ class TurnRows:
     ) -> None:
         self._vectors = vectors
         self._gap = round(part_gap.total_seconds() * 1000)
-        self._is_on = is_on
+        self.is_on = is_on
         self._awaits = awaits
 
     def add(self, connection: Connection, tenant: str, thread: int, fresh: Sequence[Turn]) -> None:
         """Make the newest turns of a thread searchable."""
-        found = [turn for turn in fresh if is_searchable(turn)] if self._is_on else []
+        found = [turn for turn in fresh if is_searchable(turn)] if self.is_on else []
         if not found:
             return
         rows = self._placed(connection, thread, found)
@@ -164,35 +167,32 @@ def captions_of(turn: Turn) -> list[str]:
     return [caption for caption in captions if caption]
 
 
+_FACTS = select(
+    _S.number, _S.thread, _S.position, _S.part, _S.author, _S.words, _S.is_question
+).where(_S.number.in_(among("numbers")), _S.thread.is_not(None))
+
+
 def facts_of(connection: Connection, numbers: Collection[int]) -> dict[int, TurnFacts]:
     """Return what ranking asks of those rows that are turns."""
-    facts: dict[int, TurnFacts] = {}
-    columns = (_S.thread, _S.position, _S.part, _S.author, _S.words, _S.is_question)
-    for some in slices(list(numbers)):
-        query = select(_S.number, *columns).where(_S.number.in_(some), _S.thread.is_not(None))
-        facts |= {row[0]: TurnFacts(*row[1:]) for row in connection.execute(query)}
-    return facts
+    found = connection.execute(_FACTS, {"numbers": as_list(numbers)})
+    return {row[0]: TurnFacts(*row[1:]) for row in found}
+
+
+_places, _thread, _part, _position = triples("places")
+_AT = select(_S.number, _S.thread, _S.seq).join_from(
+    _places,
+    searchable,
+    and_(_S.thread == _thread, _S.position == _position, _S.part == _part),
+)
 
 
 def numbers_at(
     connection: Connection, places: Collection[Place], before: tuple[int, int] | None
 ) -> list[int]:
     """Return the rows of turns at some places; of one thread only those before a seq."""
-    found: list[int] = []
-    place = tuple_(_S.thread, _S.part, _S.position)
-    for some in slices(list(places)):
-        threads = {thread for thread, _, _ in some}
-        query = select(_S.number).where(_S.thread.in_(threads), place.in_(some))
-        if before is not None:
-            query = query.where(or_(_S.thread != before[0], _S.seq < before[1]))
-        found += connection.execute(query).scalars()
-    return found
-
-
-def number_before(connection: Connection, thread: int, seq: int, part: int) -> list[int]:
-    """Return the row of the turn before a seq in the same part of a thread, if there is one."""
-    query = select(_S.number).where(_S.thread == thread, _S.seq < seq, _S.part == part)
-    return list(connection.execute(query.order_by(_S.seq.desc()).limit(1)).scalars())
+    found = connection.execute(_AT, {"places": as_list(places)})
+    thread, seq = before or (None, None)
+    return [row[0] for row in found if row[1] != thread or seq is None or row[2] < seq]
 
 
 def participants_of(

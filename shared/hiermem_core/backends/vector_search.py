@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlalchemy import func, select, union_all
+from sqlalchemy import bindparam, func, select, union_all
 
-from hiermem_core.backends.matrices import COLUMNS, Matrix, best, matrix_of, rounded, unit_of
+from hiermem_core.backends.matrices import COLUMNS, best, cosines_of, rounded, unit_of
 from hiermem_core.backends.planner import WAYS
 from hiermem_core.backends.records import Scored
-from hiermem_core.backends.sql_restrictions import entry_numbers, in_scope, turn_numbers
+from hiermem_core.backends.sql_restrictions import (
+    MOST_STATEMENTS,
+    entry_numbers,
+    facts_of,
+    filter_of,
+    in_scope,
+    shape_of,
+    turn_numbers,
+)
 from hiermem_core.errors import IndexUnavailableError
-from hiermem_core.storage.database import slices
+from hiermem_core.storage.given import as_given, given
 from hiermem_core.storage.tables import memory_entries, searchable, vectors
 
 if TYPE_CHECKING:
@@ -27,12 +36,24 @@ if TYPE_CHECKING:
     from hiermem_core.backends.planner import Planner, Way
     from hiermem_core.backends.records import Vector
     from hiermem_core.backends.restrictions import Scope
+    from hiermem_core.backends.sql_restrictions import Shape
     from hiermem_core.storage.database import Database
 
 _E, _S, _V = memory_entries.c, searchable.c, vectors.c
 
 _BLOCK = 4096
 _SPARE = 16
+_MORE = 8
+_MOST_TOTALS = 1024
+
+_of_embedder = _V.embedder == bindparam("embedder")
+_of_tenant = (_V.tenant == bindparam("tenant"), _of_embedder)
+_DIMENSION = select(_V.dimension).where(*_of_tenant).limit(1)
+_LAST = select(func.max(_V.number)).where(*_of_tenant)
+_COUNT = select(func.count()).select_from(vectors).where(*_of_tenant)
+_RECORDS = select(*COLUMNS).where(*_of_tenant).order_by(_V.number)
+_RECORDS_OF = select(*COLUMNS).where(_V.number.in_(given("numbers")), _of_embedder)
+_NUMBERS_OF = select(_V.number, _V.row).where(_V.row.in_(given("rows")), _of_embedder)
 
 Found = tuple[float, int, str, int]
 """A row, ordered best first: minus its cosine, minus the time it changed, its id, its number."""
@@ -47,6 +68,11 @@ class _Asked:
     unit: Vector
     limit: int
     embedder: str
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is bound to statements about the scope's vectors."""
+        return {"tenant": self.scope.tenant, "embedder": self.embedder}
 
 
 class VectorSearch:
@@ -76,28 +102,34 @@ class VectorSearch:
         self._planner = planner
         self._fields = fields
         self._embedder = embedder
+        self._totals: dict[tuple[str, str], tuple[int, int]] = {}
 
     def nearest(self, scope: Scope, vector: Vector, *, limit: int) -> Scored:
         """Return the rows with the nearest vectors, by cosine, best first."""
         unit = unit_of(vector)
         with self._database.read() as connection:
             asked = _Asked(connection, scope, unit, limit, self._embedder(connection))
-            _check_length(connection, asked.scope.tenant, asked.embedder, unit)
+            _check_length(asked)
             way, found = self._search(asked)
         return Scored(tuple((row, -minus) for minus, _, _, row in found[:limit]), WAYS[way])
 
     def cosines(self, scope: Scope, vector: Vector, rows: Iterable[int]) -> dict[int, float]:
         """Return the cosine of each of these rows that has a vector."""
-        unit, wanted = unit_of(vector), list(rows)
-        result: dict[int, float] = {}
+        unit = unit_of(vector)
         with self._database.read() as connection:
-            embedder = self._embedder(connection)
-            _check_length(connection, scope.tenant, embedder, unit)
-            for some in slices(wanted):
-                query = select(*COLUMNS).where(_V.row.in_(some), _V.embedder == embedder)
-                part = matrix_of(connection, query, len(unit))
-                result |= zip(part.rows.tolist(), part.cosines(unit).tolist(), strict=True)
-        return result
+            asked = _Asked(connection, scope, unit, 0, self._embedder(connection))
+            _check_length(asked)
+            facts = {"rows": as_given(rows), "embedder": asked.embedder}
+            row_of = dict(connection.execute(_NUMBERS_OF, facts).tuples().all())
+            numbers, cosines = self._matrices.cosines(
+                scope.tenant, asked.embedder, unit, np.fromiter(row_of, np.int64)
+            )
+            found = dict(zip(numbers.tolist(), cosines.tolist(), strict=True))
+            missing = [number for number in row_of if number not in found]
+            if missing:
+                numbers, cosines = self._read(asked, missing)
+                found |= zip(numbers.tolist(), cosines.tolist(), strict=True)
+        return {row_of[number]: cosine for number, cosine in found.items()}
 
     def forget(self, tenant: str) -> None:
         """Drop what is held in memory of a tenant."""
@@ -107,46 +139,54 @@ class VectorSearch:
         total = self._total(asked)
         is_small = total <= self._planner.exact_limit
         is_usable = not is_small and self._indexer.is_usable(asked.scope.tenant)
+        share = 1.0
+        if is_usable and not asked.scope.is_everything:
+            found, share = self._first_batch(asked)
+            if len(found) >= asked.limit and self._planner.is_plenty(share, total):
+                return "index", found
         way = self._planner.way(
             matching=None if is_small else self._matching(asked),
             total=total,
             indexed=is_usable,
-            in_memory=is_small or (not is_usable and self._fits(asked)),
+            in_memory=is_small or self._matrices.fits(total, len(asked.unit)),
         )
         if way == "index":
-            found = self._by_index(asked)
-            if found is not None:
-                return way, found
-            way = "scan" if self._fits(asked) else "blocks"
+            best_found = self._by_index(asked, share)
+            if best_found is not None:
+                return way, best_found
+            way = "scan" if self._matrices.fits(total, len(asked.unit)) else "blocks"
         ways = {"candidates": self._candidates, "scan": self._scan, "blocks": self._in_blocks}
         return way, ways[way](asked)
 
     def _total(self, asked: _Asked) -> int:
-        """Return the tenant's vectors, counted no further than it takes to choose."""
+        """Return about how many vectors the tenant has; counted anew when it has grown."""
         held = self._matrices.size_of(asked.scope.tenant, asked.embedder)
         if held is not None:
             return held
-        some = _of_tenant(asked, _V.number).limit(self._planner.exact_limit + 1)
-        return _count(asked.connection, some)
-
-    def _fits(self, asked: _Asked) -> bool:
-        total = _count(asked.connection, _of_tenant(asked, _V.number))
-        return self._matrices.fits(total, len(asked.unit))
+        key = (asked.scope.tenant, asked.embedder)
+        last = asked.connection.execute(_LAST, asked.facts).scalar() or 0
+        known, at = self._totals.get(key, (0, 0))
+        if not at or not 0 <= last - at <= known // 8:
+            known = asked.connection.execute(_COUNT, asked.facts).scalar_one()
+            if len(self._totals) >= _MOST_TOTALS:
+                self._totals.clear()
+            self._totals[key] = (known, last)
+        return known
 
     def _matching(self, asked: _Asked) -> int | None:
         """Return the rows in scope; `None` where it is not restricted, or they are too many."""
         if asked.scope.is_everything:
             return None
         limit = self._planner.exact_limit
-        count = _count(asked.connection, self._rows_in(asked.scope).limit(limit + 1))
+        some = self._rows_in(asked.scope).limit(limit + 1).subquery()
+        query = select(func.count()).select_from(some)
+        count = asked.connection.execute(query, facts_of(asked.scope)).scalar_one()
         return count if count <= limit else None
 
     def _candidates(self, asked: _Asked) -> list[Found]:
-        rows = self._rows_in(asked.scope).subquery()
-        query = select(*COLUMNS).where(
-            _V.embedder == asked.embedder, _V.row.in_(select(rows.c.number))
-        )
-        return self._exact(asked, matrix_of(asked.connection, query, len(asked.unit)))
+        query = select(*COLUMNS).where(_V.row.in_(self._rows_in(asked.scope)), _of_embedder)
+        records = asked.connection.execute(query, facts_of(asked.scope) | asked.facts).all()
+        return self._best_passing(asked, *cosines_of(records, asked.unit))
 
     def _scan(self, asked: _Asked) -> list[Found]:
         """Scan the tenant's matrix: first past the restrictions, then only what is within."""
@@ -155,114 +195,130 @@ class VectorSearch:
         )
         cosines = matrix.cosines(asked.unit)
         numbers = matrix.numbers[: len(cosines)]
-        spare = _SPARE if asked.scope.is_everything else 3 * asked.limit
+        spare = _SPARE if asked.scope.is_everything else _SPARE + asked.limit // 4
         places = best(cosines, asked.limit + spare)
         found = self._passing(asked, numbers[places], cosines[places])
         if len(found) >= asked.limit or len(places) == len(numbers):
             return found
-        rows = np.fromiter(asked.connection.execute(self._rows_in(asked.scope)).scalars(), np.int64)
-        within = np.flatnonzero(np.isin(matrix.rows[: len(cosines)], rows))
-        places = within[best(cosines[within], asked.limit + _SPARE)]
-        found = self._passing(asked, numbers[places], cosines[places])
-        if len(found) < min(asked.limit, len(places)):
+        query = self._rows_in(asked.scope)
+        rows = asked.connection.execute(query, facts_of(asked.scope)).scalars()
+        within = np.flatnonzero(np.isin(matrix.rows[: len(cosines)], np.fromiter(rows, np.int64)))
+        living = asked.connection.execute(_COUNT, asked.facts).scalar_one()
+        if len(numbers) > living + living // 4 + _SPARE:
             self._matrices.forget(asked.scope.tenant)
-            found = self._passing(asked, numbers[within], cosines[within])
-        return found
+        return self._best_passing(asked, numbers[within], cosines[within])
 
-    def _exact(self, asked: _Asked, matrix: Matrix) -> list[Found]:
-        cosines = matrix.cosines(asked.unit)
-        places = best(cosines, asked.limit)
-        return self._passing(asked, matrix.numbers[places], cosines[places])
+    def _first_batch(self, asked: _Asked) -> tuple[list[Found], float]:
+        """Return what of a batch from the index is in scope with the pending, and the share."""
+        size = self._planner.first_size(asked.limit)
+        pending = self._pending(asked)
+        found = self._from_index(asked, size)
+        if found is None:
+            return [], 1.0
+        share = len(found) / size
+        return sorted({*found, *pending})[: len(found)], share
 
-    def _by_index(self, asked: _Asked) -> list[Found] | None:
+    def _by_index(self, asked: _Asked, share: float) -> list[Found] | None:
         """Ask the index for more and more hits until enough are in scope, and add the pending.
 
         Returns:
             `None` where the index cannot answer, or hardly anything it finds is in scope.
         """
         pending = self._pending(asked)
-        for size in self._planner.fetch_sizes(asked.limit):
-            answer = self._indexer.nearest(
-                asked.scope.tenant, asked.unit, size, embedder=asked.embedder
-            )
-            if answer is None:
+        for size in self._planner.fetch_sizes(asked.limit, share):
+            found = self._from_index(asked, size)
+            if found is None:
                 return None
-            numbers, cosines = answer
-            found = self._passing(asked, numbers, rounded(cosines))
-            if len(found) >= asked.limit or len(numbers) < size:
+            if len(found) >= asked.limit:
                 return sorted({*found, *pending})
         return None
 
+    def _from_index(self, asked: _Asked, size: int) -> list[Found] | None:
+        """Return what of the nearest in the index is in scope; `None` where it cannot answer."""
+        answer = self._indexer.nearest(
+            asked.scope.tenant, asked.unit, size, embedder=asked.embedder
+        )
+        if answer is None:
+            return None
+        numbers, cosines = answer
+        return self._passing(asked, numbers, rounded(cosines))
+
     def _pending(self, asked: _Asked) -> list[Found]:
         numbers = self._indexer.pending_numbers(asked.connection, asked.scope.tenant)
-        found: list[Found] = []
-        for some in slices(numbers.tolist()):
-            query = select(*COLUMNS).where(_V.number.in_(some), _V.embedder == asked.embedder)
-            found += self._exact(asked, matrix_of(asked.connection, query, len(asked.unit)))
-        return found
+        if not len(numbers):
+            return []
+        return self._best_passing(asked, *self._read(asked, numbers.tolist()))
+
+    def _read(self, asked: _Asked, numbers: list[int]) -> tuple[NDArray[np.int64], Vector]:
+        """Return the numbers of these vectors that are there, and their cosines."""
+        facts = {"numbers": as_given(numbers), "embedder": asked.embedder}
+        return cosines_of(asked.connection.execute(_RECORDS_OF, facts).all(), asked.unit)
 
     def _in_blocks(self, asked: _Asked) -> list[Found]:
         """Scan what the database holds, a block at a time, in bounded memory."""
-        query = _of_tenant(asked, *COLUMNS).order_by(_V.number)
-        numbers, cosines = np.empty(0, np.int64), np.empty(0, np.float32)
         found: list[Found] = []
-        for records in asked.connection.execute(query).partitions(_BLOCK):
-            block = Matrix(len(asked.unit), len(records))
-            block.add(records)
-            scores = block.cosines(asked.unit)
-            if asked.scope.is_everything:
-                numbers = np.concatenate([numbers, block.numbers])
-                cosines = np.concatenate([cosines, scores])
-                kept = best(cosines, asked.limit + _SPARE)
-                numbers, cosines = numbers[kept], cosines[kept]
-            else:
-                found = sorted([*found, *self._passing(asked, block.numbers, scores)])
-                found = found[: asked.limit]
-        return sorted([*found, *self._passing(asked, numbers, cosines)])
+        for records in asked.connection.execute(_RECORDS, asked.facts).partitions(_BLOCK):
+            numbers, cosines = cosines_of(records, asked.unit)
+            if len(found) >= asked.limit:
+                near = cosines >= -found[-1][0]
+                numbers, cosines = numbers[near], cosines[near]
+            found = sorted([*found, *self._best_passing(asked, numbers, cosines)])[: asked.limit]
+        return found
+
+    def _best_passing(
+        self, asked: _Asked, numbers: NDArray[np.int64], cosines: Vector
+    ) -> list[Found]:
+        """Return the best rows of these vectors that are in scope, at least as many as asked."""
+        size = asked.limit + _SPARE
+        while True:
+            places = best(cosines, size)
+            found = self._passing(asked, numbers[places], cosines[places])
+            if len(found) >= asked.limit or len(places) == len(numbers):
+                return found
+            size *= _MORE
 
     def _passing(self, asked: _Asked, numbers: NDArray[np.int64], cosines: Vector) -> list[Found]:
         """Return the rows of these vectors that are in scope, in their order."""
+        if not len(numbers):
+            return []
         cosine_of = dict(zip(numbers.tolist(), cosines.tolist(), strict=True))
-        found: list[Found] = []
-        for some in slices(list(cosine_of)):
-            query = (
-                select(_V.number, _V.row, func.coalesce(_E.updated_at, _S.created_at), _E.id)
-                .join(searchable, _S.number == _V.row)
-                .outerjoin(memory_entries, _E.number == _V.row)
-                .where(
-                    _V.number.in_(some),
-                    _V.embedder == asked.embedder,
-                    in_scope(asked.scope, fields=self._fields),
-                )
-            )
-            found += (
-                (-cosine_of[number], -changed, entry_id or "", row)
-                for number, row, changed, entry_id in asked.connection.execute(query)
-            )
-        return sorted(found)
+        query = _rows_of(shape_of(asked.scope))
+        fits = filter_of(asked.scope, fields=self._fields)
+        query = query if fits is None else query.where(fits)
+        facts = facts_of(asked.scope) | asked.facts | {"numbers": as_given(cosine_of)}
+        return sorted(
+            (-cosine_of[number], -changed, entry_id or "", row)
+            for number, row, changed, entry_id in asked.connection.execute(query, facts)
+        )
 
     def _rows_in(self, scope: Scope) -> Select[tuple[int]]:
-        parts = []
-        if scope.entries is not None:
-            parts.append(entry_numbers(scope, fields=self._fields))
-        if scope.has_turns or not parts:
-            parts.append(turn_numbers(scope))
-        rows = union_all(*parts).subquery() if len(parts) > 1 else parts[0].subquery()
+        """Return the query of the rows in scope; expired entries may be among them."""
+        entries = entry_numbers(scope, fields=self._fields)
+        if not scope.has_turns:
+            return entries
+        if scope.entries is None:
+            return turn_numbers(scope)
+        rows = union_all(entries, turn_numbers(scope)).subquery()
         return select(rows.c.number)
 
 
-def _check_length(connection: Connection, tenant: str, embedder: str, unit: Vector) -> None:
+@lru_cache(MOST_STATEMENTS)
+def _rows_of(shape: Shape) -> Select[Any]:
+    """Return the query of the rows in scope that have one of some vectors."""
+    changed = _E.updated_at if shape.turns is None else func.coalesce(_E.updated_at, _S.created_at)
+    query = (
+        select(_V.number, _V.row, changed, _E.id)
+        .select_from(vectors)
+        .outerjoin(memory_entries, _E.number == _V.row)
+    )
+    if shape.turns is not None:
+        query = query.outerjoin(searchable, _S.number == _V.row)
+    return query.where(_V.number.in_(given("numbers")), _of_embedder, in_scope(shape))
+
+
+def _check_length(asked: _Asked) -> None:
     """Raise where a question was embedded just before the vectors were made anew by another."""
-    query = select(_V.dimension).where(_V.tenant == tenant, _V.embedder == embedder).limit(1)
-    dimension = connection.execute(query).scalar()
-    if dimension not in (None, len(unit)):
+    dimension = asked.connection.execute(_DIMENSION, asked.facts).scalar()
+    if dimension not in (None, len(asked.unit)):
         reason = "the vectors were made anew meanwhile; search again"
         raise IndexUnavailableError("semantic search", reason)
-
-
-def _of_tenant(asked: _Asked, *columns: Any) -> Select[Any]:
-    return select(*columns).where(_V.tenant == asked.scope.tenant, _V.embedder == asked.embedder)
-
-
-def _count(connection: Connection, query: Select[Any]) -> int:
-    return connection.execute(select(func.count()).select_from(query.subquery())).scalar_one()

@@ -11,7 +11,8 @@ from hiermem_core.backends.records import Settled, Waiting
 from hiermem_core.backends.retrying import MOST_ATTEMPTS, after_failure
 from hiermem_core.backends.turn_rows import embedding_texts
 from hiermem_core.backends.vector_rows import EMBED
-from hiermem_core.storage.tables import memory_entries, outbox, searchable, threads
+from hiermem_core.storage.database import slices
+from hiermem_core.storage.tables import memory_entries, outbox, searchable, threads, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from hiermem_core.storage.database import Database
 
 _E, _O = memory_entries.c, outbox.c
+_NAME = func.coalesce(_E.id, threads.c.thread_id + " #" + cast(searchable.c.seq, Text))
 
 
 class WaitingRows:
@@ -78,9 +80,8 @@ class WaitingRows:
 
     def failures(self, tenant: str) -> list[tuple[str, str]]:
         """Return what failed for good, by entry id or thread and seq, with its error's type."""
-        name = func.coalesce(_E.id, threads.c.thread_id + " #" + cast(searchable.c.seq, Text))
         query = (
-            select(name, _O.error)
+            select(_NAME, _O.error)
             .join(searchable, searchable.c.number == _O.number)
             .outerjoin(memory_entries, _E.number == _O.number)
             .outerjoin(threads, threads.c.number == searchable.c.thread)
@@ -90,6 +91,21 @@ class WaitingRows:
         )
         with self._database.read() as connection:
             return [(str(row[0]), str(row[1])) for row in connection.execute(query)]
+
+    def names_of(self, numbers: Collection[int]) -> dict[int, str]:
+        """Return whose these vectors are, by vector: an entry id, or thread and seq."""
+        named: dict[int, str] = {}
+        with self._database.read() as connection:
+            for some in slices(list(numbers)):
+                query = (
+                    select(vectors.c.number, _NAME)
+                    .join(searchable, searchable.c.number == vectors.c.row)
+                    .outerjoin(memory_entries, _E.number == vectors.c.row)
+                    .outerjoin(threads, threads.c.number == searchable.c.thread)
+                    .where(vectors.c.number.in_(some))
+                )
+                named |= {number: str(name) for number, name in connection.execute(query)}
+        return named
 
     def retry_failed(self, tenant: str) -> None:
         """Have rows that failed for good wait again."""

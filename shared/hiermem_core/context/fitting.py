@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from hiermem_core.context.placing_memory import Remembered, filled, place_memory, without_repeated
+from hiermem_core.context.placing_memory import (
+    Frame,
+    Remembered,
+    filled,
+    place_memory,
+    without_repeated,
+)
 from hiermem_core.context.reporting import (
     cut_warnings,
     leading_warnings,
@@ -173,7 +179,8 @@ def _placed_memory(
     said = [*mandatory.standing, *current.turns]
     hits = without_repeated(material.recalled, load.notes, said)
     remembered = Remembered(load.notes, hits, share)
-    memory = place_memory(remembered, mandatory.system, current.turns, room, counter)
+    frame = Frame(mandatory.system, current.turns, counter)
+    memory = place_memory(remembered, room, frame)
     for _ in range(_ROUNDS if hits else 0):
         kept, _beyond = split_by_room(units, room - memory.tokens, counter)
         shown = [*said, *(turn for unit in kept for turn in unit.turns)]
@@ -181,7 +188,7 @@ def _placed_memory(
         if fresh == remembered.hits:
             break
         remembered = replace(remembered, hits=fresh)
-        memory = place_memory(remembered, mandatory.system, current.turns, room, counter)
+        memory = place_memory(remembered, room, frame)
     return memory
 
 

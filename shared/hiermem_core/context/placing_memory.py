@@ -12,7 +12,7 @@ from hiermem_core.models.turns import view_of
 from hiermem_core.threads.counting import tokens_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from hiermem_core.models.queries import Hit
     from hiermem_core.models.turns import Turn
@@ -57,33 +57,25 @@ class PlacedMemory:
         return self.notes_tokens + self.recall_tokens
 
 
-def place_memory(
-    remembered: Remembered,
-    system: Sequence[Turn],
-    current: Sequence[Turn],
-    room: int,
-    counter: TokenCounter,
-) -> PlacedMemory:
+def place_memory(remembered: Remembered, room: int, frame: Frame) -> PlacedMemory:
     """Put what is remembered into the system prompt's slot, else in front of the question.
 
     Recalled hits come first, within their share: whole, best first, those that do not fit skipped.
     Then the notes, whole, if they fit into the rest of `room`. What is left out is warned of.
     """
-    frame = _Frame(tuple(system), tuple(current), counter)
-    picked = picked_within(remembered.hits, min(room, remembered.share), frame, counter)
+    picked = picked_within(remembered.hits, min(room, remembered.share), frame)
     recall_tokens = frame.cost("", picked)
     total = frame.cost(remembered.notes, picked)
     notes = remembered.notes if 0 < total <= room else ""
-    placed = frame.placed(notes, picked)
     kept = {hit_key(hit) for hit in picked}
     missed = [hit for hit in remembered.hits[:REPORTED] if hit_key(hit) not in kept]
     warnings = []
     if missed:
-        warnings.append(_recall_trimmed(missed, counter))
+        warnings.append(_recall_trimmed(missed, frame))
     if remembered.notes and not notes:
-        warnings.append(ContextWarning("notes_trimmed", tokens=counter.count(remembered.notes)))
+        warnings.append(ContextWarning("notes_trimmed", tokens=frame.count(remembered.notes)))
     return replace(
-        placed,
+        frame.placed(memory_block(notes, picked)),
         notes=notes,
         hits=tuple(picked),
         recall_tokens=recall_tokens,
@@ -92,20 +84,18 @@ def place_memory(
     )
 
 
-def picked_within(
-    hits: Sequence[Hit | TurnHit], share: int, frame: _Frame, counter: TokenCounter
-) -> list[Hit | TurnHit]:
-    """Return the hits that fit, best first: by their lines' counts, then by the whole block's."""
+def picked_within(hits: Sequence[Hit | TurnHit], share: int, frame: Frame) -> list[Hit | TurnHit]:
+    """Return the hits that fit, best first: by the counts of their lines, then of the block."""
     picked: list[Hit | TurnHit] = []
-    headers: set[tuple[str, int]] = set()
-    left = share - frame.cost("", hits[:1]) + _line_cost(hits[:1], counter) if hits else 0
+    headed: set[tuple[str, int]] = set()
+    left = share - frame.overhead(hits[0]) if hits else 0
     for hit in hits:
-        cost = counter.count(line_of(hit) + "\n")
-        if part_of(hit) not in headers:
-            cost += counter.count(header_of(hit) + "\n")
+        cost = frame.count(line_of(hit))
+        if part_of(hit) not in headed:
+            cost += frame.count(header_of(hit))
         if cost <= left:
             picked.append(hit)
-            headers.add(part_of(hit))
+            headed.add(part_of(hit))
             left -= cost
     while picked and frame.cost("", picked) > share:
         picked.pop()
@@ -156,21 +146,22 @@ def before_question(turns: Sequence[Turn], block: str) -> tuple[Turn, ...]:
     return (*turns[:place], view, *turns[place + 1 :])
 
 
-class _Frame:
-    """The turns a block is put into."""
+class Frame:
+    """The turns a block is put into, and what the block costs there."""
 
     def __init__(
-        self, system: tuple[Turn, ...], current: tuple[Turn, ...], counter: TokenCounter
+        self, system: Sequence[Turn], current: Sequence[Turn], counter: TokenCounter
     ) -> None:
-        self._system = system
+        self._system = tuple(system)
         self._counter = counter
-        self._bare = PlacedMemory(filled(system, ""), current)
-        self._has_slot = self._bare.system != system
+        self._bare = PlacedMemory(filled(system, ""), tuple(current))
+        self._has_slot = self._bare.system != self._system
         self._tokens = tokens_of((*self._bare.system, *current), counter)
+        self._lines: dict[str, int] = {}
+        self._blocks: dict[str, int] = {"": 0}
 
-    def placed(self, notes: str, hits: Sequence[Hit | TurnHit]) -> PlacedMemory:
+    def placed(self, block: str) -> PlacedMemory:
         """Return the turns with a block in them."""
-        block = memory_block(notes, hits)
         if not block:
             return self._bare
         if self._has_slot:
@@ -179,8 +170,22 @@ class _Frame:
 
     def cost(self, notes: str, hits: Sequence[Hit | TurnHit]) -> int:
         """Return what a block adds."""
-        placed = self.placed(notes, hits)
-        return tokens_of((*placed.system, *placed.current), self._counter) - self._tokens
+        block = memory_block(notes, hits)
+        if block not in self._blocks:
+            placed = self.placed(block)
+            tokens = tokens_of((*placed.system, *placed.current), self._counter)
+            self._blocks[block] = tokens - self._tokens
+        return self._blocks[block]
+
+    def overhead(self, hit: Hit | TurnHit) -> int:
+        """Return what a block adds beside the lines of its hits."""
+        return self.cost("", [hit]) - self.count(line_of(hit)) - self.count(header_of(hit))
+
+    def count(self, line: str) -> int:
+        """Return the tokens of a line, its end included."""
+        if line not in self._lines:
+            self._lines[line] = self._counter.count(line + "\n")
+        return self._lines[line]
 
 
 def hit_key(hit: Hit | TurnHit) -> tuple[str, str]:
@@ -188,11 +193,7 @@ def hit_key(hit: Hit | TurnHit) -> tuple[str, str]:
     return (hit.thread_id, hit.id) if isinstance(hit, TurnHit) else ("", hit.id)
 
 
-def _line_cost(hits: Collection[Hit | TurnHit], counter: TokenCounter) -> int:
-    return sum(counter.count(f"{header_of(hit)}\n{line_of(hit)}\n") for hit in hits)
-
-
-def _recall_trimmed(missed: Sequence[Hit | TurnHit], counter: TokenCounter) -> ContextWarning:
-    tokens = sum(counter.count(line_of(hit)) for hit in missed)
+def _recall_trimmed(missed: Sequence[Hit | TurnHit], frame: Frame) -> ContextWarning:
+    tokens = sum(frame.count(line_of(hit)) for hit in missed)
     ids = tuple(hit.id for hit in missed)
     return ContextWarning("recall_trimmed", tokens=tokens, ids=ids, detail={"hits": len(missed)})

@@ -24,13 +24,28 @@ class Health:
     """What works now.
 
     Attributes:
-        status: `degraded`: the canary passes, and the newest write before it failed.
-        last_error: That failed write, or the canary's, without content.
+        status: `unhealthy`: the rows fail. `degraded`: they pass, and something else does not, or
+            the newest write before failed, or the index lags.
+        rows: The database.
+        keywords: The keyword index in it.
+        index: The vector index; `None`: the backend keeps none.
+        embedder: As its calls so far tell, it is not called for this; `None`: there is none.
+        index_lag: Rows that wait for their vector, and changes that wait for the vector index. It
+            lags when more rows wait than the next search embeds, or when some have failed.
+        queue_depth: Updates of notes that are due.
+        dead_jobs: Updates of notes that are given up until new turns come.
+        last_error: Of the newest failure that is not over, without content.
     """
 
     status: Literal["healthy", "degraded", "unhealthy"]
     rows: ComponentHealth
     last_error: str | None = None
+    keywords: ComponentHealth | None = None
+    index: ComponentHealth | None = None
+    embedder: ComponentHealth | None = None
+    index_lag: int = 0
+    queue_depth: int = 0
+    dead_jobs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

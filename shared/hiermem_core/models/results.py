@@ -84,11 +84,14 @@ class ForgetReceipt:
     """What was forgotten, without any content.
 
     Attributes:
-        counts: Removed per store: `entries`, `turns`, `threads`, `notes`, `vectors`.
-        failed: Stores that could not be cleaned, with the error's type.
-        remaining: What is still to be erased; `complete` only when this is 0.
-        vacuumed: The files were cleaned of what they held.
-        selector: Digest of what was asked to be forgotten.
+        counts: Removed by this call, per store: `entries`, `turns`, `threads`, `notes`, `vectors`.
+        failed: What could not be cleaned, `files` of the database or the vector `index`, with the
+            error's type.
+        remaining: How much is gone from the rows, and may still be in the files. Repeat the call,
+            or open the location again, until it is 0; of a dry run: what would be removed.
+        vacuumed: The database's files hold nothing any more of what was removed from it.
+        at: When the rows were removed.
+        selector: SHA-256 of tenant and selector.
     """
 
     counts: Mapping[str, int]
@@ -101,8 +104,8 @@ class ForgetReceipt:
 
     @property
     def complete(self) -> bool:
-        """Tell whether nothing is left to erase."""
-        return self.remaining == 0 and not self.failed
+        """Tell whether it is done, and nothing is left to erase."""
+        return self.remaining == 0 and not self.failed and not self.dry_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,15 +162,56 @@ class MemoryStats:
 
 
 @dataclass(frozen=True, slots=True)
-class DoctorReport:
-    """Where rows and vectors disagree, in numbers, and whether that was repaired.
+class ReindexReport:
+    """What a reindex did.
 
     Attributes:
-        missing: Rows that should have a vector and have none, nor wait for one.
-        stale: Vectors in the index whose row has another by now.
-        orphans: Vectors without a row.
-        unlisted: Rows without their keyword row, or turns recall does not know.
-        failures: Id or thread and seq of each failed row, with its error's type.
+        rows: Entries and turns that are searched, of all tenants.
+        embedded: Rows that got their vector by this call; an earlier one that was cut off may have
+            made others.
+        refused: Rows the embedder failed at; they wait, and are tried again.
+        replaced: The vectors that count were by another embedder before.
+    """
+
+    model_id: str
+    dimension: int
+    rows: int
+    embedded: int
+    refused: int
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRow:
+    """A row that failed five times.
+
+    Attributes:
+        name: Of an entry its id; of a turn its thread and seq.
+        error: The type's name of the error.
+    """
+
+    tenant_id: str
+    name: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """Where rows, keyword rows and vectors disagreed, in numbers, and whether that was repaired.
+
+    Attributes:
+        missing: Rows that should have a vector and neither have one nor wait for it, and vectors
+            that the vector index lacks.
+        stale: Vectors by an embedder that does not count any more.
+        orphans: Vectors without a row, in the database or in the vector index, and rows without
+            their entry or turn.
+        pending: Rows that wait for their vector, and changes that wait for the vector index.
+        failed: Rows and changes that failed five times.
+        unlisted: Rows without their keyword row, keyword rows without a row, and turns that recall
+            should know and does not.
+        failures: At most a thousand of the failed ones.
+        unchecked: Why the vector index could not be compared; `None`: it was, or there is none.
+        repaired: A repair was asked for, and nothing disagrees any more.
     """
 
     missing: int = 0
@@ -176,10 +220,11 @@ class DoctorReport:
     pending: int = 0
     failed: int = 0
     unlisted: int = 0
-    failures: tuple[tuple[str, str], ...] = ()
+    failures: tuple[FailedRow, ...] = ()
+    unchecked: str | None = None
     repaired: bool = False
 
     @property
     def is_sound(self) -> bool:
-        """Tell whether nothing disagrees."""
+        """Tell whether nothing disagrees, as far as could be checked."""
         return not (self.missing or self.stale or self.orphans or self.failed or self.unlisted)

@@ -11,7 +11,6 @@ from hiermem_core.backends.records import Scored
 from hiermem_core.backends.restrictions import Restrictions, Scope
 from hiermem_core.backends.turn_rows import (
     facts_of,
-    number_before,
     numbers_at,
     participants_of,
 )
@@ -20,7 +19,7 @@ from hiermem_core.models.context import ContextWarning
 from hiermem_core.models.entries import MemoryEntry
 from hiermem_core.models.events import SearchServed
 from hiermem_core.models.queries import Hit, RecallResult, TurnHit
-from hiermem_core.recall.recalled_turns import recalled_turns
+from hiermem_core.recall.recalled_turns import recalled_turns, turns_before
 from hiermem_core.threads import reading
 
 if TYPE_CHECKING:
@@ -126,9 +125,10 @@ class Recaller:
             unseen_before=before,
         )
         vector, warnings = self._vector(question)
-        found = [self._search(source, question, vector) for source in self._sources(scope)]
-        named = named_participant(asked.question, names)
-        hits = self._ranked(asked, found, vector, named, now)
+        with self._database.read():
+            found = [self._search(source, question, vector) for source in self._sources(scope)]
+            named = named_participant(asked.question, names)
+            hits = self._ranked(asked, found, vector, named, now)
         mode = "hybrid" if vector is not None else "keyword"
         self._shared.tell(SearchServed(asked.tenant, mode, len(hits)))
         return RecallResult(hits, warnings=warnings)
@@ -299,28 +299,18 @@ class Recaller:
 
     def _with_previous(self, asked: Asked, hits: Sequence[Hit | TurnHit]) -> list[Hit | TurnHit]:
         """Return the hits, each of the first turns followed by the turn before it."""
+        first = [hit for hit in hits if isinstance(hit, TurnHit)][: asked.with_previous]
+        with self._database.read() as connection:
+            before = turns_before(connection, asked.tenant, first)
+        present = {(hit.thread_id, hit.seq) for hit in hits if isinstance(hit, TurnHit)}
         result: list[Hit | TurnHit] = []
-        left = asked.with_previous
-        present = {(h.thread_id, h.seq) for h in hits if isinstance(h, TurnHit)}
         for hit in hits:
             result.append(hit)
-            if not left or not isinstance(hit, TurnHit):
-                continue
-            left -= 1
-            previous = self._previous(asked.tenant, hit)
-            if previous is not None and (previous.thread_id, previous.seq) not in present:
-                present.add((previous.thread_id, previous.seq))
-                result.append(previous)
+            previous = before.get((hit.thread_id, hit.seq)) if isinstance(hit, TurnHit) else None
+            if previous is not None and (previous["thread_id"], previous["seq"]) not in present:
+                present.add((previous["thread_id"], previous["seq"]))
+                result.append(_turn_maker(previous)(hit.score, {}))
         return result
-
-    def _previous(self, tenant: str, hit: TurnHit) -> TurnHit | None:
-        with self._database.read() as connection:
-            head = reading.head_of(connection, tenant, hit.thread_id)
-            if head is None:
-                return None
-            numbers = number_before(connection, head.number, hit.seq, hit.part)
-            found = recalled_turns(connection, numbers)
-        return next((_turn_maker(turn)(hit.score, {}) for turn in found.values()), None)
 
 
 def _entry_maker(entry: MemoryEntry) -> Callable[[float, Mapping[str, Any]], Hit]:

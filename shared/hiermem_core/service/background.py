@@ -62,6 +62,7 @@ class Background:
         """Leave the parent's thread to the parent."""
         self._lock = threading.Lock()
         self._worker = None
+        self._catching_up.after_fork()
 
     def _run(self, tenant: str) -> None:
         try:

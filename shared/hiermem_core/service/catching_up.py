@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 from hiermem_core.backends.records import Attempt
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 BATCH = 64
 """Rows embedded at once."""
+
+_LOOK_SECONDS = 0.05
 
 
 class CatchingUp:
@@ -39,6 +42,7 @@ class CatchingUp:
         self._vectoriser = vectoriser
         self._clock = clock
         self._tell = tell
+        self._turn = threading.Lock()
 
     def embed_few(self, tenant: str) -> None:
         """Embed what waits if it is at most one batch; more is left to whoever can wait."""
@@ -76,13 +80,22 @@ class CatchingUp:
             return not any(backend.waiting(tenant, limit=1).rows for backend in self._backends)
         return all([self._empty(backend, tenant, until, is_patient) for backend in self._backends])
 
+    def after_fork(self) -> None:
+        """Begin with a free lock in a forked child."""
+        self._turn = threading.Lock()
+
     def _empty(
         self, backend: Backend, tenant: str, until: Callable[[], bool], is_patient: bool
     ) -> bool:
-        while not until():
-            due_ms = self._now_ms() if is_patient else None
-            if not self._embed(backend, tenant, due_ms=due_ms):
-                break
+        """Embed batch by batch, in turn with others who do, so that no row is embedded twice."""
+        goes_on = True
+        while goes_on and not until():
+            if self._turn.acquire(timeout=_LOOK_SECONDS):
+                try:
+                    due_ms = self._now_ms() if is_patient else None
+                    goes_on = self._embed(backend, tenant, due_ms=due_ms)
+                finally:
+                    self._turn.release()
         return not backend.waiting(tenant, limit=1).rows
 
     def _embed(self, backend: Backend, tenant: str, *, due_ms: int | None) -> bool:

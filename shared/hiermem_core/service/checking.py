@@ -18,9 +18,9 @@ from hiermem_core.errors import (
 from hiermem_core.models.entries import ENTRY_SOURCES, MEMORY_TYPES, EntryDraft, MemoryEntry
 from hiermem_core.models.filters import parse_filter
 from hiermem_core.models.ids import check_name
+from hiermem_core.models.metadata import checked_metadata
 from hiermem_core.models.moments import aware
 from hiermem_core.models.namespaces import format_namespace
-from hiermem_core.models.metadata import checked_metadata
 from hiermem_core.models.queries import EVERYWHERE, Fusion, MemoryQuery, Mode
 from hiermem_core.models.text import TextCleaner, is_clean
 
@@ -204,7 +204,8 @@ def checked_vector(value: Any, dimensions: int | None = None) -> Vector:
         DimensionMismatchError: It has not `dimensions` numbers.
     """
     try:
-        vector = np.asarray(value, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            vector = np.asarray(value, dtype=np.float32)
     except (TypeError, ValueError, OverflowError):
         raise InvalidInputError("embedding", "must be a list of numbers") from None
     if vector.ndim != 1 or not len(vector) or not _has_length(vector):

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.backends.indexing import Indexer
     from hiermem_core.models.events import Event
+    from hiermem_core.models.health import Health
     from hiermem_core.protocols import Backend, Clock
     from hiermem_core.service.background import Background
     from hiermem_core.service.catching_up import CatchingUp
@@ -26,6 +27,7 @@ class Collaborators:
         merges: An entry that says the same as a living one is counted, not stored again.
         tell: Takes events, after their commit.
         location: Named in statistics; never holds a password.
+        health: Asks every part whether it works; figures are of one tenant, or of all.
     """
 
     backend: Backend
@@ -38,6 +40,7 @@ class Collaborators:
     merges: bool
     tell: Callable[[Event], None]
     location: str
+    health: Callable[[str | None], Health]
 
     def before_search(self, tenant: str) -> None:
         """Embed the rows that wait, where they are few, so that the search finds them."""

@@ -77,10 +77,11 @@ class Ledger:
         if entry.key is None:
             return
         key = (entry.namespace, entry.key)
-        if key not in self._by_key:
-            self._by_key.update(self._reader.by_key({key}))
-        holder = self._by_key.get(key)
-        if holder is not None and holder.entry.id != entry.id:
+        holder = self._by_key.get(key) or self._reader.by_key({key}).get(key)
+        if holder is None or holder.entry.id == entry.id:
+            return
+        now = self._by_id.get(holder.entry.id, holder).entry
+        if (now.namespace, now.key) == key:
             raise KeyConflictError(entry.id, entry.key)
 
     def record(self, write: EntryWrite, old: Kept | None) -> None:

@@ -23,7 +23,7 @@ from hiermem_core.service.statistics import stats_of
 from hiermem_core.service.writing import EntryWriting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from hiermem_core.models.entries import EntryDraft, EntryUpdate, MemoryEntry
     from hiermem_core.models.health import Health
@@ -41,8 +41,11 @@ class MemoryService:
     inside a running event loop. No transaction is open while an embedder runs.
     """
 
-    def __init__(self, shared: Collaborators, *, tenant_id: str) -> None:
+    def __init__(
+        self, shared: Collaborators, *, tenant_id: str, forget: Callable[..., ForgetReceipt]
+    ) -> None:
         self._shared = shared
+        self._forget = forget
         self._tenant = tenant_id
         self._writing = EntryWriting(
             shared.backend,
@@ -227,8 +230,10 @@ class MemoryService:
         ids: list[str | None] = [None] * len(items)
         failed, pending = [], []
         for start in range(0, len(items), batch_size):
-            drafts, refused = self._writing.check(items[start : start + batch_size])
-            stored, lost, waiting = self._writing.store(drafts) if drafts else ({}, [], [])
+            drafts, refused, cleaned = self._writing.check(items[start : start + batch_size])
+            stored, lost, waiting = (
+                self._writing.store(drafts, cleaned=cleaned) if drafts else ({}, [], [])
+            )
             for place, entry in stored.items():
                 ids[start + place] = entry.id
             failed += [replace(one, index=start + one.index) for one in (*refused, *lost)]
@@ -274,6 +279,48 @@ class MemoryService:
             self._shared.after_write(self._tenant)
         return PurgeResult(removed, remaining)
 
+    def forget(
+        self,
+        *,
+        ids: Iterable[str] | None = None,
+        namespace: str | Sequence[str] | None = None,
+        thread_id: str | None = None,
+        user_id: str | None = None,
+        everything: bool = False,
+        dry_run: bool = False,
+    ) -> ForgetReceipt:
+        """Erase what exactly one selector chooses, rows at once and then the bytes in the files.
+
+        Nothing of it is read again from the first commit on, whatever fails after that. Entries
+        derived only from forgotten ones go too. The files are cleaned of everything removed or
+        replaced before as well, which takes as long as writing them anew; forget many ids in one
+        call. A receipt with `remaining` above 0 says that bytes are left: repeat the call, or open
+        the location again. Copies made earlier are not touched.
+
+        Args:
+            ids: Of entries, up to 10,000.
+            namespace: Its entries, and those below it.
+            thread_id: The thread with its turns and notes.
+            user_id: Entries and turns stored with it, and the notes of the threads they stood in,
+                which are learned anew from what is left.
+            everything: All entries and threads of the tenant.
+            dry_run: Count, and change nothing.
+
+        Raises:
+            InvalidInputError: No selector is given, or several, or one that names nothing.
+            LimitExceededError: There are more than 10,000 ids.
+            BackendError: The database cannot be written. Nothing was forgotten.
+        """
+        return self._forget(
+            self._tenant,
+            ids=ids,
+            namespace=namespace,
+            thread_id=thread_id,
+            user_id=user_id,
+            everything=everything,
+            dry_run=dry_run,
+        )
+
     def generation(self) -> int:
         """Return a figure that grows with every committed change of the tenant's entries."""
         return self._shared.backend.generation(self._tenant)
@@ -285,6 +332,10 @@ class MemoryService:
             timeout: Seconds to wait at most; `None`: until it is done.
         """
         return self._shared.catch_up(self._tenant, timeout)
+
+    def health(self) -> Health:
+        """Say what works, by canaries that no tenant sees; figures are of this tenant."""
+        return self._shared.health(self._tenant)
 
     def stats(self) -> MemoryStats:
         """Return what is kept of this tenant, and what answers each search mode."""

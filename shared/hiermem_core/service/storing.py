@@ -125,8 +125,15 @@ def digest_of(entry: MemoryEntry | EntryDraft) -> str | None:
     if entry.type not in MERGED_TYPES or entry.key is not None:
         return None
     text = " ".join(unicodedata.normalize("NFC", entry.content).split())
-    facts = [text, str(entry.namespace), entry.user_id, list(entry.tags), entry.metadata]
+    facts = [text, str(entry.namespace), entry.user_id, list(entry.tags), _sorted(entry.metadata)]
     return hashlib.sha256(dump_json(facts).encode()).hexdigest()[:_DIGEST_DIGITS]
+
+
+def _sorted(value: Any) -> Any:
+    """Return a JSON value with the keys of every object in order."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def _named(draft: EntryDraft, standing: Standing) -> Kept | None:

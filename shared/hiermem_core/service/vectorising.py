@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from hiermem_core.backends.embedders import RecordedEmbedder
-    from hiermem_core.models.context import WarningCode
     from hiermem_core.backends.records import Vector
+    from hiermem_core.models.context import WarningCode
     from hiermem_core.protocols import Clock, Embedder
 
 OnEmbedderChange = Literal["raise", "degrade"]

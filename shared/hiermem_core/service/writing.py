@@ -8,6 +8,7 @@ from hiermem_core.backends.records import Kept, MadeVector
 from hiermem_core.errors import HierMemError
 from hiermem_core.models import events
 from hiermem_core.models.ids import new_id
+from hiermem_core.models.moments import to_the_millisecond
 from hiermem_core.models.results import Failure
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.service.checking import as_entry_draft, checked_draft, checked_fields
@@ -53,22 +54,26 @@ class EntryWriting:
         self._tell = tell
         self._go_on = after_write
 
-    def check(self, items: Sequence[Any]) -> tuple[dict[int, EntryDraft], list[Failure]]:
-        """Return the drafts that can be stored, by place, and the failures of the others."""
+    def check(self, items: Sequence[Any]) -> tuple[dict[int, EntryDraft], list[Failure], int]:
+        """Return the drafts that can be stored, by place, and the failures of the others.
+
+        The last figure is how many code points of the drafts were replaced.
+        """
         drafts: dict[int, EntryDraft] = {}
         failed = []
-        cleaner = TextCleaner()
+        cleaned = 0
         lengths: set[int] = set()
         for place, item in enumerate(items):
+            cleaner = TextCleaner()
             try:
                 drafts[place] = self._checked(as_entry_draft(item, {}), cleaner, lengths)
+                cleaned += cleaner.replaced
             except HierMemError as error:
                 entry_id = getattr(item, "id", None)
                 failed.append(
                     Failure(place, entry_id if isinstance(entry_id, str) else None, error)
                 )
-        self._tell_cleaned(cleaner)
-        return drafts, failed
+        return drafts, failed, cleaned
 
     def _checked(self, draft: EntryDraft, cleaner: TextCleaner, lengths: set[int]) -> EntryDraft:
         """Return a draft that holds every rule, its own vector's length included.
@@ -87,22 +92,24 @@ class EntryWriting:
         """Store one draft as given, and return the entry."""
         cleaner = TextCleaner()
         ready = {0: self._checked(draft, cleaner, set())}
-        stored, failed, _ = self.store(ready)
+        stored, failed, _ = self.store(ready, cleaned=cleaner.replaced)
         if failed:
             raise failed[0].error
-        self._tell_cleaned(cleaner)
         return stored[0]
 
     def store(
-        self, drafts: Mapping[int, EntryDraft]
+        self, drafts: Mapping[int, EntryDraft], *, cleaned: int
     ) -> tuple[dict[int, MemoryEntry], list[Failure], list[str]]:
         """Store checked drafts in one transaction.
+
+        Args:
+            cleaned: Code points of them that were replaced.
 
         Returns:
             The entries by place, the failures, and the ids that wait for their vector.
         """
         vectors = self._vectors_of(drafts)
-        now = self._clock.now()
+        now = to_the_millisecond(self._clock.now())
         stored: dict[int, MemoryEntry] = {}
         failed: list[Failure] = []
         with self._backend.write(self._tenant, now) as writer:
@@ -118,7 +125,7 @@ class EntryWriting:
         waiting = [write.entry.id for write in ledger.writes if write.awaits_vector]
         for entry in stored.values():
             self._tell(events.EntryStored(self._tenant, entry.id, entry.version))
-        self._after_write(waiting)
+        self._after_write(waiting, cleaned if stored else 0)
         return stored, failed, waiting
 
     def _enter(
@@ -167,19 +174,22 @@ class EntryWriting:
         self, changes: Sequence[tuple[str, Mapping[str, Any], int | None]]
     ) -> tuple[dict[str, MemoryEntry | None], list[Failure]]:
         """Change fields of entries in one transaction; absent ids give `None`."""
-        cleaner = TextCleaner()
         ready: dict[int, dict[str, Any]] = {}
         failed: list[Failure] = []
-        answers: dict[str, MemoryEntry | None] = {}
+        answers: dict[str, MemoryEntry | None] = {one[0]: None for one in changes}
+        cleaned = 0
         for place, (entry_id, given, _) in enumerate(changes):
+            cleaner = TextCleaner()
             try:
-                ready[place] = checked_fields(given, cleaner)
-                if ready[place].get("embedding") is not None:
-                    self._vectoriser.check_length(ready[place]["embedding"])
+                fields = checked_fields(given, cleaner)
+                if fields.get("embedding") is not None:
+                    self._vectoriser.check_length(fields["embedding"])
+                ready[place] = fields
+                cleaned += cleaner.replaced
             except HierMemError as error:
                 failed.append(Failure(place, entry_id, error))
-        vectors = self._changed_vectors(changes, ready)
-        now = self._clock.now()
+        vectors, texts = self._changed_vectors(changes, ready)
+        now = to_the_millisecond(self._clock.now())
         told = []
         with self._backend.write(self._tenant, now) as writer:
             ledger = Ledger(writer, merges=self._merges)
@@ -188,7 +198,6 @@ class EntryWriting:
                 entry_id, _, expected = changes[place]
                 old = ledger.find(entry_id)
                 if old is None:
-                    answers[entry_id] = None
                     continue
                 try:
                     entry = changed_entry(old.entry, fields, now=now, expected_version=expected)
@@ -196,15 +205,17 @@ class EntryWriting:
                 except HierMemError as error:
                     failed.append(Failure(place, entry_id, error))
                     continue
-                self._record_change(ledger, entry, old, vectors.get(place), fields)
+                is_right = texts.get(place, entry.content) == entry.content
+                vector = vectors.get(place) if is_right else None
+                self._record_change(ledger, entry, old, vector, fields)
                 answers[entry_id] = entry
                 told.append(events.EntryUpdated(self._tenant, entry_id, entry.version))
             writer.put(ledger.writes)
         waiting = [write.entry.id for write in ledger.writes if write.awaits_vector]
         for event in told:
             self._tell(event)
-        self._tell_cleaned(cleaner)
-        self._after_write(waiting)
+        self._after_write(waiting, cleaned if told else 0)
+        failed.sort(key=lambda one: one.index)
         return answers, failed
 
     def _record_change(
@@ -224,9 +235,10 @@ class EntryWriting:
 
     def _changed_vectors(
         self, changes: Sequence[tuple[str, Mapping[str, Any], int | None]], ready: Mapping[int, Any]
-    ) -> dict[int, MadeVector]:
+    ) -> tuple[dict[int, MadeVector], dict[int, str]]:
+        """Return vectors by place, and the text that each was made from which was not given."""
         own = self._given({place: fields.get("embedding") for place, fields in ready.items()})
-        wanted = {}
+        wanted: dict[int, str] = {}
         with self._backend.read(self._tenant, self._clock.now()) as reader:
             known = reader.by_id({changes[place][0] for place in ready})
         for place, fields in ready.items():
@@ -236,7 +248,8 @@ class EntryWriting:
             content = fields.get("content", old.entry.content)
             if content != old.entry.content or ("embedding" in fields):
                 wanted[place] = content
-        return own | (self._vectoriser.vectors_of(wanted) if self._vectoriser.is_on else {})
+        made = self._vectoriser.vectors_of(wanted) if self._vectoriser.is_on else {}
+        return own | made, wanted
 
     def remove(self, ids: Sequence[str]) -> dict[str, bool]:
         """Remove entries; say for each id whether there was one."""
@@ -247,17 +260,15 @@ class EntryWriting:
         for entry_id, was_there in answers.items():
             if was_there:
                 self._tell(events.EntryDeleted(self._tenant, entry_id))
-        self._after_write([])
+        self._after_write([], 0)
         return answers
 
-    def _after_write(self, waiting: Sequence[str]) -> None:
+    def _after_write(self, waiting: Sequence[str], cleaned: int) -> None:
+        if cleaned:
+            self._tell(events.TextSanitised(self._tenant, cleaned))
         if waiting:
             self._tell(events.IndexPending(self._tenant, len(waiting)))
         self._go_on(self._tenant)
-
-    def _tell_cleaned(self, cleaner: TextCleaner) -> None:
-        if cleaner.replaced:
-            self._tell(events.TextSanitised(self._tenant, cleaner.replaced))
 
 
 def _is_embedded(standing: Standing, draft: EntryDraft) -> bool:

@@ -71,6 +71,7 @@ class Database:
         self._closed = False
         self._idle = threading.Condition()
         self._running = 0
+        self._reading = threading.local()
         self._last_error: str | None = None
         self._engine = _engine(location, _SYNCHRONOUS[durability], busy_seconds)
         self._watch = None if location.database is None else Watch(location.database)
@@ -78,9 +79,17 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Run reads on one snapshot."""
+        """Run reads on one snapshot; inside another read of this thread, on its snapshot."""
+        outer = getattr(self._reading, "connection", None)
+        if outer is not None:
+            yield outer
+            return
         with self._transaction("reading", "BEGIN") as connection:
-            yield connection
+            self._reading.connection = connection
+            try:
+                yield connection
+            finally:
+                self._reading.connection = None
 
     @contextmanager
     def write(self) -> Iterator[Connection]:

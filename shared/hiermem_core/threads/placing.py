@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import TurnConflictError
 from hiermem_core.models.ids import new_id
-from hiermem_core.models.turns import Turn, TurnDraft, fingerprint, source_of_role
 from hiermem_core.models.moments import from_milliseconds, to_milliseconds
+from hiermem_core.models.turns import Turn, TurnDraft, fingerprint, source_of_role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

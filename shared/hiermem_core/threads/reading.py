@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Row, Select, bindparam, func, select
 
 from hiermem_core.errors import ThreadNotFoundError
+from hiermem_core.models.moments import from_milliseconds
 from hiermem_core.models.plain import load_json
 from hiermem_core.models.text import is_clean
 from hiermem_core.models.threads import ThreadInfo, TurnList
 from hiermem_core.storage import tables
 from hiermem_core.storage.database import slices
-from hiermem_core.models.moments import from_milliseconds
 from hiermem_core.threads.rows import turn_of
 from hiermem_core.threads.tally import Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy import Connection
 

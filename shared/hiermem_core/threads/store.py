@@ -18,6 +18,7 @@ from hiermem_core.errors import (
 )
 from hiermem_core.models import events
 from hiermem_core.models.ids import check_name
+from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import dump_json
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.threads import TurnList
@@ -33,7 +34,6 @@ from hiermem_core.threads.placing import (
     placed_after,
     shared_prefix,
 )
-from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.threads.rows import row_of
 from hiermem_core.threads.tally import Tally
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,7 +22,6 @@ from hiermem_core.testing.contracts.entries_base import (
     found,
     ids_of,
     modes_of,
-    read,
     settle,
     unlike,
 )
@@ -30,24 +29,6 @@ from hiermem_core.testing.contracts.entries_base import (
 if TYPE_CHECKING:
     from hiermem_core.service.memory_service import MemoryService
     from hiermem_core.testing.clocks import FakeClock
-
-ODD_METADATA: dict[str, Any] = {
-    "z": None,
-    "list": [],
-    "object": {},
-    "nested": [[], [1, [None, {"deep": [False]}]]],
-    "one": 1,
-    "one point": 1.0,
-    "true": True,
-    "empty": "",
-    "": "no name",
-    "big": 2**63 - 1,
-    "small": -(2**63),
-    "tiny": 5e-324,
-    "minus": -0.0,
-    "größe": "日本 👩‍👩‍👧 \u202e",
-    "a": {"z": 1, "a": {"z": 2, "a": 3}},
-}
 
 
 class EntryContract(MemoryContract):
@@ -190,52 +171,6 @@ class EntryContract(MemoryContract):
             memory.update(entry_id, content="second", expected_version=0)
 
         assert [entry.content for entry in everything(memory)] == ["first"]
-
-    def test_a6_metadata_comes_back_equal_in_value_type_and_order(
-        self, memory: MemoryService
-    ) -> None:
-        entry_id = memory.store("text", metadata=ODD_METADATA)
-
-        (hit,), (entry,) = memory.search(), memory.bulk_get([entry_id]).values()
-
-        assert entry is not None
-        for returned in (entry, hit, read(memory, entry_id)):
-            assert _spelled(returned.metadata) == _spelled(ODD_METADATA)
-
-    def test_a8_nobody_shares_metadata_with_the_store(self, memory: MemoryService) -> None:
-        given: dict[str, Any] = {"list": [1], "object": {"list": [2]}}
-        entry_id = memory.store("text", metadata=given, key="k")
-        empty_id = memory.store("bare")
-        before = everything(memory)
-
-        returned = [
-            given,
-            *(read(memory, one).metadata for one in (entry_id, empty_id, entry_id, empty_id)),
-            *(hit.metadata for hit in memory.search()),
-            *(entry.metadata for entry in memory.bulk_get([entry_id, empty_id]).values() if entry),
-        ]
-        by_key = memory.retrieve(namespace="default", key="k")
-        assert by_key is not None
-        assert len(returned) == 9
-        for metadata in (*returned, by_key.metadata):
-            _spoil(metadata)
-
-        assert everything(memory) == before
-        for one in before:
-            assert memory.retrieve(one.id) == unlike(one, embedding=None)
-
-    def test_a8_nobody_shares_metadata_with_an_update(self, memory: MemoryService) -> None:
-        given: dict[str, Any] = {"list": [1]}
-        entry_id = memory.store("text")
-        updated = memory.update(entry_id, metadata=given)
-        in_bulk = memory.bulk_update([(entry_id, {"user_id": "u"})])[entry_id]
-        assert updated is not None
-        assert in_bulk is not None
-
-        for metadata in (given, updated.metadata, in_bulk.metadata):
-            _spoil(metadata)
-
-        assert [entry.metadata for entry in everything(memory)] == [{"list": [1]}]
 
     def test_a9_tags_of_any_script_are_found_exactly(self, memory: MemoryService) -> None:
         one = memory.store("one", tags=["größe", "日本"])
@@ -383,24 +318,3 @@ class EntryContract(MemoryContract):
         memory.delete(entry_id)
         memory.update(entry_id, content="x")
         assert memory.generation() == seen[-1]
-
-
-def _spelled(value: Any) -> str:
-    """Return a JSON value with the types and the order of everything in it."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{key!r}:{_spelled(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_spelled, value)) + "]"
-    return f"{type(value).__name__} {value!r}"
-
-
-def _spoil(value: Any) -> None:
-    """Change every list and object in a JSON value."""
-    if isinstance(value, dict):
-        for item in list(value.values()):
-            _spoil(item)
-        value["spoilt"] = True
-    if isinstance(value, list):
-        for item in value:
-            _spoil(item)
-        value.append("spoilt")

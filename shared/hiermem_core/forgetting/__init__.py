@@ -1,0 +1,1 @@
+"""Forgetting: erasing what was stored, from every store and from the files themselves."""
