@@ -6,11 +6,12 @@ import pytest
 from core.counting import COUNTERS
 
 from hiermem_core import HierMem
+from hiermem_core.testing import FakeEmbedder
 from hiermem_core.testing.contracts import ContextPropertiesContract
 
 
-def open_with(counter):
-    return HierMem.open(":memory:", counter=COUNTERS[counter]())
+def open_with(counter, **options):
+    return HierMem.open(":memory:", counter=COUNTERS[counter](), **options)
 
 
 class TestContextsByTiktoken(ContextPropertiesContract):
@@ -31,4 +32,11 @@ class TestContextsByFunction(ContextPropertiesContract):
     @pytest.fixture
     def hiermem(self):
         with open_with("function") as hiermem:
+            yield hiermem
+
+
+class TestContextsByVectors(ContextPropertiesContract):
+    @pytest.fixture
+    def hiermem(self):
+        with open_with("approximate", embedder=FakeEmbedder(8)) as hiermem:
             yield hiermem

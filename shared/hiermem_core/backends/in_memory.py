@@ -41,6 +41,7 @@ class _Row:
     vector: MadeVector | None
     digest: str | None
     retry: Retry | None
+    error: str = ""
 
 
 @dataclass(slots=True)
@@ -138,7 +139,8 @@ class InMemoryBackend:
                 if row is None or row.retry is None:
                     continue
                 if attempt.vector is None:
-                    row = replace(row, retry=_failed_again(row.retry, attempt, now_ms))
+                    retry = _failed_again(row.retry, attempt, now_ms)
+                    row = replace(row, retry=retry, error=attempt.error)
                     lost += row.retry is not None and row.retry.is_failed
                 elif row.entry.content == waiting.texts[number] and self._counts(attempt.vector):
                     row = replace(row, retry=None, vector=attempt.vector)

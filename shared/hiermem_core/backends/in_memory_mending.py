@@ -39,10 +39,10 @@ class InMemoryMending:
         self._change(tenant, lambda row: row.retry is not None)
 
     def failures(self, tenant: str) -> list[tuple[str, str]]:
-        """Return the ids of rows that failed for good."""
+        """Return the ids of rows that failed for good, with their error's type."""
         with self._backend.locked() as stores:
             rows = stores[tenant].rows.values() if tenant in stores else ()
-            return [(row.entry.id, "") for row in rows if _has_failed(row)]
+            return [(row.entry.id, row.error) for row in rows if _has_failed(row)]
 
     def waiting(self, tenants: Iterable[str]) -> tuple[int, int, int]:
         """Return how many rows wait, how many of them have failed, and how many failed for good."""

@@ -120,7 +120,7 @@ class VectorSearch:
             asked = _Asked(connection, scope, unit, 0, self._embedder(connection))
             _check_length(asked)
             facts = {"rows": as_given(rows), "embedder": asked.embedder}
-            row_of = dict(connection.execute(_NUMBERS_OF, facts).tuples().all())
+            row_of = {row[0]: row[1] for row in connection.execute(_NUMBERS_OF, facts)}
             numbers, cosines = self._matrices.cosines(
                 scope.tenant, asked.embedder, unit, np.fromiter(row_of, np.int64)
             )

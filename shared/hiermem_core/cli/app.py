@@ -6,19 +6,25 @@ import typer
 
 from hiermem_core.cli.contexts import context
 from hiermem_core.cli.demo import demo
+from hiermem_core.cli.entries import delete, get, list_, namespaces, purge
+from hiermem_core.cli.forgetting import forget
 from hiermem_core.cli.imports import import_file
 from hiermem_core.cli.locations import init, stats
+from hiermem_core.cli.recalling import recall
+from hiermem_core.cli.remembering import remember, update
 from hiermem_core.cli.threads import show, threads
 from hiermem_core.cli.tokens import tokens
+from hiermem_core.cli.upkeep import doctor, health, reindex
 from hiermem_core.version import __version__
 
-SUMMARY = "One memory for LangChain and LlamaIndex: threads on disk, within a token budget."
+SUMMARY = "One memory for LangChain and LlamaIndex: on disk, recalled, within a token budget."
 
 EPILOG = """\b
 Exit codes:
     0  success
     1  partial or failed: records that could not be imported, a budget exceeded,
-       a thread not found, a storage failure
+       a thread or entry not found, rows and vectors that disagree, a forget
+       that is not complete, a storage failure
     2  wrong use: a missing source, an unknown option, no tenant, bad settings
     3  nothing to import
   130  interrupted
@@ -62,6 +68,19 @@ app.command("import")(import_file)
 app.command()(threads)
 app.command()(show)
 app.command()(context)
+app.command()(remember)
+app.command()(recall)
+app.command("search", help="Find what answers a question: the same as recall.")(recall)
+app.command()(get)
+app.command("list")(list_)
+app.command()(update)
+app.command()(delete)
+app.command()(forget)
+app.command()(namespaces)
 app.command()(stats)
+app.command()(health)
+app.command()(doctor)
+app.command()(reindex)
+app.command()(purge)
 app.add_typer(tokens, name="tokens")
 app.command()(demo)

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from hiermem_core.cli.opening import opened_tenant
+from hiermem_core.cli.context_wording import context_lines
+from hiermem_core.cli.opening import lacks_embedder, opened_tenant
 from hiermem_core.cli.options import (
     JsonOption,
     LocationOption,
@@ -14,7 +15,8 @@ from hiermem_core.cli.options import (
 )
 from hiermem_core.cli.output import emit, note
 from hiermem_core.cli.plain import context_json
-from hiermem_core.cli.wording import ESTIMATED, context_lines
+from hiermem_core.cli.recalling import ThreadsOption, threads_given
+from hiermem_core.cli.wording import ESTIMATED, KEYWORDS_ONLY
 
 
 def context(
@@ -29,6 +31,10 @@ def context(
     system: Annotated[
         str, typer.Option("--system", metavar="TEXT", help="The system prompt.")
     ] = "",
+    recall: Annotated[
+        bool, typer.Option("--recall/--no-recall", help="Look for what the window has lost.")
+    ] = True,
+    threads: ThreadsOption = None,
     location: LocationOption = None,
     tenant: TenantOption = None,
     as_json: JsonOption = False,
@@ -37,12 +43,21 @@ def context(
     """Print what a model reads of a thread.
 
     The messages fit the budget; the lines before them say where the tokens went, what was left
-    out, and why. Nothing is written, and no model is called.
+    out, and why, and what was recalled: entries, and turns that the window has lost, of this
+    thread or of those that --threads says. Nothing is written, and no language model is called.
     """
+    threads_recalled = threads_given(threads, default="this")
     with opened_tenant(location, tenant) as owner:
         stored = owner.thread(thread)
         stored.info()  # a question alone would make a context of a thread that is not there
-        built = stored.context(current=question, budget_tokens=budget, system=system)
+        built = stored.context(
+            current=question,
+            budget_tokens=budget,
+            system=system,
+            recall=recall,
+            recall_threads=threads_recalled,
+        )
     value = {"tenant": owner.name, "thread": thread} | context_json(built)
     emit(value, context_lines(built), as_json=as_json)
     note(ESTIMATED, quiet=quiet or built.receipt.exact)
+    note(KEYWORDS_ONLY, quiet=quiet or not recall or not lacks_embedder())

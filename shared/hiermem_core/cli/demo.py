@@ -16,6 +16,7 @@ from hiermem_core.importing import find_source
 QUESTION = "What sentence did Chiyo ask Mara to type at the opening?"
 
 _FILE = Path("examples", "conversation.jsonl")
+_FACTS = "conversation_facts.json"
 _PACKAGE = Path(core.__file__).parent
 
 
@@ -32,7 +33,8 @@ def demo(
 ) -> None:
     """Show the main job on a real conversation.
 
-    Imports it into a temporary memory, and fits it into four budgets. Needs no key and no network.
+    Imports it into a temporary memory, fits it into four budgets, and recalls what the window has
+    lost. Needs no key and no network.
     """
     source = find_source(file or conversation_file())
     asked = question or (None if file else QUESTION)
@@ -41,8 +43,9 @@ def demo(
         TemporaryDirectory(prefix="hiermem-demo-") as folder,
         core.HierMem.open(folder) as hiermem,
     ):
-        for facts, text in steps(hiermem, source, asked):
-            value |= facts
+        facts = None if file else source.with_name(_FACTS)
+        for gave, text in steps(hiermem, source, asked, facts=facts, quiet=quiet):
+            value |= gave
             if not as_json:
                 write(text)
         exact = getattr(hiermem.counter, "exact", True)

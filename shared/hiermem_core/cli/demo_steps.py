@@ -1,12 +1,14 @@
-"""The steps of the demo: import, read back, fit into budgets, say what was left out."""
+"""The steps of the demo: import, read back, fit into budgets, say what was left out, recall."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import hiermem_core as core
+from hiermem_core.cli.demo_recall import questions_of, recall_steps
 from hiermem_core.cli.output import table
 from hiermem_core.cli.plain import context_json
+from hiermem_core.cli.vectors import make_vectors
 from hiermem_core.cli.wording import counted, explain
 from hiermem_core.importing import import_memories
 
@@ -20,17 +22,30 @@ BUDGETS = (500, 1000, 4000, 16000)
 
 
 def steps(
-    hiermem: core.HierMem, source: Path, question: str | None
+    hiermem: core.HierMem,
+    source: Path,
+    question: str | None,
+    *,
+    facts: Path | None,
+    quiet: bool,
 ) -> Iterator[tuple[dict[str, Any], str]]:
-    """Do the main job; before and after each step, yield what it gave, as JSON and as text."""
+    """Do the main job; before and after each step, yield what it gave, as JSON and as text.
+
+    Args:
+        facts: Questions with their answers in the conversation.
+    """
     yield {}, f"1. Import {source} into a temporary memory"
     tenant = hiermem.tenant("demo")
     report = import_memories(source, tenant)
-    yield {"import": report.to_dict()}, f"{report}\n"
+    vectors = make_vectors(tenant, quiet=quiet)
+    yield {"import": report.to_dict() | {"vectors": vectors}}, f"{report}\n"
     if report.threads:
         info = max(tenant.threads(), key=lambda info: info.turns)
         yield _read_back(info, hiermem.counter.id)
-        yield from _fit(tenant.thread(info.thread_id), question)
+        thread = tenant.thread(info.thread_id)
+        yield from _fit(thread, question)
+        if facts is not None:
+            yield from recall_steps(thread, questions_of(facts), vectors and vectors["model_id"])
 
 
 def _read_back(info: core.ThreadInfo, counter: str) -> tuple[dict[str, Any], str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import hiermem_core as core
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hiermem_core.service.vectorising import OnEmbedderChange
+    from hiermem_core.settings import Options
     from hiermem_core.storage.location import Location
 
 
@@ -26,17 +28,28 @@ def find_place(location: str | None) -> Location:
 
 
 @contextmanager
-def opened(location: str | None, *, create: bool = False) -> Iterator[core.HierMem]:
+def opened(
+    location: str | None,
+    *,
+    create: bool = False,
+    on_embedder_change: OnEmbedderChange = "degrade",
+    **options: Unpack[Options],
+) -> Iterator[core.HierMem]:
     """Open the memory at a location for a block.
+
+    One whose vectors are by an embedder of somebody's program is searched by keywords.
 
     Raises:
         ConfigurationError: Nothing is stored there and `create` is false.
+        EmbedderMismatchError: The vectors are by another embedder, and that is to raise.
     """
     place = find_place(location)
     if not create and not place.exists:
         reason = f"nothing is stored at {place}; run: hiermem init"
         raise core.ConfigurationError("location", reason)
-    with core.HierMem.open(str(place), create=create) as hiermem:
+    with core.HierMem.open(
+        str(place), create=create, on_embedder_change=on_embedder_change, **options
+    ) as hiermem:
         yield hiermem
 
 
@@ -55,7 +68,7 @@ def named_tenant(tenant: str | None) -> str:
 
 @contextmanager
 def opened_tenant(
-    location: str | None, tenant: str | None, *, create: bool = False
+    location: str | None, tenant: str | None, *, create: bool = False, **options: Unpack[Options]
 ) -> Iterator[core.Tenant]:
     """Open the memory of a tenant for a block.
 
@@ -64,8 +77,17 @@ def opened_tenant(
         ConfigurationError: Nothing is stored there and `create` is false.
     """
     name = named_tenant(tenant)
-    with opened(location, create=create) as hiermem:
+    with opened(location, create=create, **options) as hiermem:
         yield hiermem.tenant(name)
+
+
+def lacks_embedder() -> bool:
+    """Tell whether search by meaning is wanted, and its extra is all that is missing."""
+    from hiermem_core.embedding.minilm import default_embedder  # noqa: PLC0415 - not for --help
+
+    settings = core.HierMemSettings.read()
+    is_wanted = settings.local_embedder and settings.indexing and settings.backend != "sqlite"
+    return is_wanted and default_embedder() is None
 
 
 def _data_folder() -> str:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hiermem_core import Tenant, Thread, ThreadInfo, Turn
+    from hiermem_core.service.memory_service import MemoryService
 
 PAGE = 500
 
@@ -16,6 +17,14 @@ def all_threads(tenant: Tenant) -> Iterator[ThreadInfo]:
     """Yield every thread of a tenant, in the order of their first turn."""
     offset = 0
     while page := tenant.threads(limit=PAGE, offset=offset):
+        yield from page
+        offset += len(page)
+
+
+def all_namespaces(memory: MemoryService, under: str | None) -> Iterator[str]:
+    """Yield every namespace at or below one that holds an entry, sorted."""
+    offset = 0
+    while page := memory.list_namespaces(under, limit=PAGE, offset=offset):
         yield from page
         offset += len(page)
 

@@ -1,4 +1,4 @@
-"""Turns, threads and contexts as plain JSON, for programs. Pure."""
+"""Turns, threads, contexts, entries and hits as plain JSON, for programs. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.cli.wording import explain
+from hiermem_core.models.queries import TurnHit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hiermem_core.models.context import Context, ContextWarning
+    from hiermem_core.models.entries import MemoryEntry
+    from hiermem_core.models.queries import Hit
+    from hiermem_core.models.results import ForgetReceipt
     from hiermem_core.models.threads import ThreadInfo
     from hiermem_core.models.turns import Turn
 
@@ -42,11 +48,37 @@ def context_json(context: Context) -> dict[str, Any]:
         "counter": receipt.counter,
         "exact_counter": receipt.exact,
         "sections": {section.name: section.tokens for section in receipt.sections},
-        "warnings": [_warning_json(warning) for warning in context.warnings],
+        "warnings": warnings_json(context.warnings),
         "notes": context.notes,
+        "hits": [hit_json(hit) for hit in context.hits],
         "messages": context.to_openai(),
     }
 
 
-def _warning_json(warning: ContextWarning) -> dict[str, Any]:
-    return asdict(warning) | {"text": explain(warning)}
+def entry_json(entry: MemoryEntry) -> dict[str, Any]:
+    """Return an entry without its vector."""
+    facts = asdict(entry)
+    del facts["embedding"]
+    for name in ("created_at", "updated_at", "expires_at"):
+        moment = facts[name]
+        facts[name] = moment.isoformat() if moment else None
+    return facts
+
+
+def hit_json(hit: Hit | TurnHit) -> dict[str, Any]:
+    """Return a hit; its `kind` is `entry` or `turn`."""
+    if not isinstance(hit, TurnHit):
+        return {"kind": "entry"} | entry_json(hit)
+    return {"kind": "turn"} | asdict(hit) | {"created_at": hit.created_at.isoformat()}
+
+
+def warnings_json(warnings: Iterable[ContextWarning]) -> list[dict[str, Any]]:
+    """Return warnings with their text."""
+    return [asdict(warning) | {"text": explain(warning)} for warning in warnings]
+
+
+def receipt_json(receipt: ForgetReceipt) -> dict[str, Any]:
+    """Return what a forget did."""
+    failed = [{"what": name, "error": error} for name, error in receipt.failed]
+    facts = {"counts": dict(receipt.counts), "failed": failed, "at": receipt.at.isoformat()}
+    return asdict(receipt) | facts | {"complete": receipt.complete}

@@ -1,4 +1,4 @@
-"""The progress bar of an import: on stderr, and only on a terminal."""
+"""The progress bar of long work: on stderr, and only on a terminal."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hiermem_core.importing import ImportProgress
-
 
 @contextmanager
-def progress_bar(*, quiet: bool) -> Iterator[Callable[[ImportProgress], None] | None]:
-    """Draw a bar while the block runs and give what moves it; `None` where there is no bar."""
+def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Draw a bar while the block runs; give what moves it to so much of so much.
+
+    Gives `None` where there is no bar.
+    """
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -22,9 +23,9 @@ def progress_bar(*, quiet: bool) -> Iterator[Callable[[ImportProgress], None] | 
     from rich.progress import Progress  # noqa: PLC0415 - as above
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("importing", total=None)
+        task = bar.add_task(label, total=None)
 
-        def move(step: ImportProgress) -> None:
-            bar.update(task, total=step.total_bytes, completed=step.read_bytes)
+        def move(done: int, total: int) -> None:
+            bar.update(task, total=total, completed=done)
 
         yield move

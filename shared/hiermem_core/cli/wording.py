@@ -1,4 +1,4 @@
-"""How turns, contexts and warnings read, to people. Pure."""
+"""How turns, threads and warnings read, to people. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from hiermem_core.models.context import Context, ContextWarning
+    from hiermem_core.models.context import ContextWarning
     from hiermem_core.models.threads import ThreadInfo
     from hiermem_core.models.turns import Turn
 
@@ -26,10 +26,25 @@ _MEANINGS = {
     "blank_turns_dropped": "left out: they say nothing",
     "turn_unreadable": "unreadable as stored, shown as placeholders",
     "counter_failed": "the token counter failed, so all figures are estimates",
+    "notes_trimmed": "the notes left out to fit the budget",
+    "recall_trimmed": "recalled, but left out to fit the budget",
+    "recall_failed": "nothing recalled, as the search failed; see: hiermem health",
+    "semantic_unavailable": "found by keywords only, as the embedder failed; see: hiermem health",
+    "index_rebuilding": (
+        "found by keywords only, as the stored vectors are by another embedder; "
+        "to make them anew: hiermem reindex --change-embedder"
+    ),
+    "unknown_namespace": "this namespace holds no entry",
 }
+_LABELS = {"close": "did you mean"}
 _INDENT = "  "
 
 ESTIMATED = "token counts are estimates; for exact ones run: hiermem tokens fetch"
+
+KEYWORDS_ONLY = (
+    "found by keywords only; to find by meaning too, install the extra that makes vectors: "
+    'pip install "hiermem-core[embed]"'
+)
 
 
 def explain(warning: ContextWarning) -> str:
@@ -40,9 +55,9 @@ def explain(warning: ContextWarning) -> str:
     return f"{warning.code}: {count}{meaning}" + (f" ({facts})" if facts else "")
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, plural: str | None = None) -> str:
     """Return a count with its noun, such as `1 turn` or `2,000 turns`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {plural or noun + 's'}"
 
 
 def moment_text(moment: datetime | None) -> str:
@@ -53,19 +68,12 @@ def moment_text(moment: datetime | None) -> str:
 def turn_text(turn: Turn) -> str:
     """Return a turn for reading: a line about it, then all it says, indented."""
     said = [turn.content or "", *_asides(turn)]
-    text = printable("\n".join(line for line in said if line))
-    return "\n".join([_heading(turn), *(_INDENT + line for line in text.split("\n"))])
+    return "\n".join([_heading(turn), indented("\n".join(line for line in said if line))])
 
 
-def context_lines(context: Context) -> Iterator[str]:
-    """Yield a context for reading: where the tokens went, what was left out, the messages."""
-    receipt = context.receipt
-    yield f"{receipt.total:,} of {receipt.budget:,} tokens, by {receipt.counter}\n"
-    rows = [(part.name, f"{part.tokens:,}", f"{len(part.ids):,}") for part in receipt.sections]
-    yield table(("section", "tokens", "turns"), rows) + "\n"
-    if context.warnings:
-        yield "\n".join(map(explain, context.warnings)) + "\n"
-    yield from map(turn_text, context.messages)
+def indented(text: str) -> str:
+    """Return a text for reading, indented, so that none of it passes for a line of ours."""
+    return "\n".join(_INDENT + line for line in printable(text).split("\n"))
 
 
 def threads_table(threads: Iterable[ThreadInfo], counter: str) -> str:
@@ -113,10 +121,13 @@ def _facts(warning: ContextWarning) -> Iterator[str]:
         yield counted(warning.tokens, "token")
     if last is not None:
         yield f"seq {first} to {last}"
-    yield from (f"{name} {_fact_text(fact)}" for name, fact in facts.items())
+    told = {_LABELS.get(name, name): fact for name, fact in facts.items() if fact != []}
+    yield from (f"{name} {_fact_text(fact)}" for name, fact in told.items())
 
 
 def _fact_text(fact: object) -> str:
     if isinstance(fact, dict):
         return " ".join(f"{name} {_fact_text(value)}" for name, value in fact.items())
+    if isinstance(fact, list | tuple):
+        return " or ".join(map(str, fact))
     return f"{fact:,}" if isinstance(fact, int) else str(fact)

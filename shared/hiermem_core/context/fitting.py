@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 from hiermem_core.context.placing_memory import (
@@ -173,7 +174,11 @@ def _placed_memory(
     room: int,
     counter: TokenCounter,
 ) -> PlacedMemory:
-    """Place notes and recalled hits; a hit the window shows then makes room for another."""
+    """Place notes and recalled hits; a hit the window shows then makes room for another.
+
+    Which hits fit and what the window shows hang on each other. Where a few rounds find no answer,
+    no hit comes back that was left out once, so that none is shown twice.
+    """
     load, mandatory = material.load, material.mandatory
     share = int(room * material.recall_share) if current.is_whole else 0
     said = [*mandatory.standing, *current.turns]
@@ -181,10 +186,11 @@ def _placed_memory(
     remembered = Remembered(load.notes, hits, share)
     frame = Frame(mandatory.system, current.turns, counter)
     memory = place_memory(remembered, room, frame)
-    for _ in range(_ROUNDS if hits else 0):
+    for tries in count():
         kept, _beyond = split_by_room(units, room - memory.tokens, counter)
         shown = [*said, *(turn for unit in kept for turn in unit.turns)]
-        fresh = without_repeated(hits, load.notes, shown)
+        among = hits if tries < _ROUNDS else remembered.hits
+        fresh = without_repeated(among, load.notes, shown)
         if fresh == remembered.hits:
             break
         remembered = replace(remembered, hits=fresh)

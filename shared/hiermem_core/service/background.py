@@ -36,10 +36,10 @@ class Background:
         _all.add(self)
 
     def nudge(self, tenant: str) -> None:
-        """Have a tenant's rows embedded if many wait and nothing runs; never waits."""
+        """Have a tenant's rows embedded if many wait and nothing runs; never waits or raises."""
         if self._closing.is_set() or self._worker is not None:
             return
-        if not self._catching_up.has_much(tenant, MUCH):
+        if not self._has_much(tenant):
             return
         with self._lock:
             if self._worker is None and not self._closing.is_set():
@@ -63,6 +63,13 @@ class Background:
         self._lock = threading.Lock()
         self._worker = None
         self._catching_up.after_fork()
+
+    def _has_much(self, tenant: str) -> bool:
+        """Tell whether many rows wait; not known to wait, they are left to the next call."""
+        try:
+            return self._catching_up.has_much(tenant, MUCH)
+        except HierMemError:
+            return False
 
     def _run(self, tenant: str) -> None:
         try:

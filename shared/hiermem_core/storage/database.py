@@ -326,7 +326,7 @@ def _commit(connection: Connection) -> None:
 def _mapped(operation: str) -> Iterator[None]:
     try:
         yield
-    except (OperationalError, PoolTimeoutError) as error:
+    except (OperationalError, PoolTimeoutError, sqlite3.OperationalError) as error:
         cause = getattr(error, "orig", None) or error
         reason = "the database stays locked; retry later" if _is_busy(error) else _reason(cause)
         raise BackendUnavailableError(operation, reason) from cause
@@ -354,7 +354,7 @@ _REMEDIES = {
 
 
 def _is_busy(error: BaseException) -> bool:
-    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) or 0
+    code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0) or 0
     return code & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 

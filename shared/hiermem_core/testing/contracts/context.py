@@ -11,6 +11,7 @@ import pytest
 
 from hiermem_core.errors import BudgetExceededError
 from hiermem_core.models.context import warning_of
+from hiermem_core.models.queries import Hit, TurnHit
 from hiermem_core.models.threads import Profile, ThreadOptions
 from hiermem_core.models.turns import ToolCall, TurnDraft
 from hiermem_core.testing.contracts.figures import (
@@ -28,6 +29,8 @@ from hiermem_core.testing.contracts.soundness import MARKER, assert_is_cut_of
 from hiermem_core.tokens.counters import REPLY_TOKENS, tool_schema_tokens
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hiermem_core import HierMem, Thread
 
 PLENTY = 1_000_000
@@ -55,7 +58,7 @@ class AssemblerContract:
     ) -> None:
         stored = thread.append(asked_and_answered(f"topic {n} " + "word " * n for n in range(30)))
 
-        context = thread.context(budget_tokens=300)
+        context = thread.context(budget_tokens=300, recall=False)
 
         gone = stored[: len(stored) - len(context.messages)]
         trimmed = warning(context, "turns_trimmed")
@@ -65,6 +68,26 @@ class AssemblerContract:
         assert trimmed.detail["exchanges"] == len(gone) // 2
         assert trimmed.detail["roles"] == Counter(turn.role for turn in gone)
         assert (trimmed.detail["first_seq"], trimmed.detail["last_seq"]) == (1, len(gone))
+
+    def test_c1_what_recall_brings_back_stays_within_the_budget_and_is_not_called_trimmed_twice(
+        self, hiermem: HierMem, thread: Thread
+    ) -> None:
+        stored = thread.append(asked_and_answered(f"topic {n} " + "word " * n for n in range(30)))
+
+        contexts = [
+            thread.context(current="which topic?", budget_tokens=budget)
+            for budget in range(60, 1_200, 57)
+        ]
+
+        assert any(context.hits for context in contexts)
+        for budget, context in zip(range(60, 1_200, 57), contexts, strict=True):
+            shown = seqs(context)
+            recalled = [hit.seq for hit in context.hits if isinstance(hit, TurnHit)]
+            trimmed = warning_of(context.warnings, "turns_trimmed")
+            assert context.receipt.total <= budget
+            assert len(set(recalled)) == len(recalled)
+            assert not set(recalled) & set(shown)
+            assert len(shown) - 1 + (trimmed.count if trimmed else 0) == len(stored)
 
     def test_c1_nothing_is_said_when_all_fits(self, thread: Thread) -> None:
         stored = thread.append(asked_and_answered("abc"))
@@ -137,12 +160,15 @@ class AssemblerContract:
         stored = thread.append([*kept[:1], *asked[:4], *kept[1:2], *asked[4:8], *kept[2:]])
         stored += thread.append(asked[8:])
 
-        context = thread.context(budget_tokens=250)
+        context = thread.context(budget_tokens=250, recall=False)
+        recalling = thread.context(budget_tokens=250)
 
         assert contents(context)[:3] == ["rule one", "never forget this", "rule two"]
         assert list(context.messages[3:]) == stored[-len(context.messages[3:]) :]
         assert warning_of(context.warnings, "turns_trimmed") is not None
         assert context.receipt.total <= 250
+        assert recalling.messages[:3] == context.messages[:3]
+        assert recalling.receipt.total <= 250
 
     def test_c6_two_calls_and_their_results_go_or_stay_together(
         self, hiermem: HierMem, thread: Thread
@@ -150,10 +176,10 @@ class AssemblerContract:
         asks = TurnDraft(role="assistant", tool_calls=[ToolCall(i, "find", {}) for i in "ab"])
         answers = [TurnDraft(role="tool", content=f"row {i}", tool_call_id=i) for i in "ab"]
         thread.append([*said(["find both"]), asks, *answers, *asked_and_answered(["thanks"])])
-        total = thread.context(budget_tokens=PLENTY).receipt.total
+        total = thread.context(budget_tokens=PLENTY, recall=False).receipt.total
         least = REPLY_TOKENS + tokens(hiermem.counter, thread.turns(last=2))
 
-        kept = {seqs(thread.context(budget_tokens=budget)) for budget in range(least, total + 1)}
+        kept = windows_of(thread, range(least, total + 1))
 
         assert kept == {(5, 6), (1, 2, 3, 4, 5, 6)}
 
@@ -168,7 +194,7 @@ class AssemblerContract:
         least = REPLY_TOKENS + tokens(hiermem.counter, thread.turns(last=2))
         total = thread.context(budget_tokens=PLENTY).receipt.total
 
-        kept = {seqs(thread.context(budget_tokens=budget)) for budget in range(least, total + 1)}
+        kept = windows_of(thread, range(least, total + 1))
 
         assert kept == {(8, 9), tuple(range(3, 10)), tuple(range(1, 10))}
 
@@ -182,7 +208,7 @@ class AssemblerContract:
         least = REPLY_TOKENS + tokens(hiermem.counter, thread.turns(last=3))
         total = thread.context(budget_tokens=PLENTY).receipt.total
 
-        kept = {seqs(thread.context(budget_tokens=budget)) for budget in range(least, total + 1)}
+        kept = windows_of(thread, range(least, total + 1))
 
         assert kept == {tuple(range(first, 13)) for first in (1, 4, 7, 10)}
 
@@ -328,12 +354,12 @@ class AssemblerContract:
         long.append(asked_and_answered("x" for _ in range(4_950)))
         for thread in (short, long):
             thread.append(last)
-            thread.context(budget_tokens=400)
+            thread.context(budget_tokens=400, recall=False)
 
         reads = []
         for thread in (short, long):
             with reads_of(hiermem) as read:
-                thread.context(budget_tokens=400)
+                thread.context(budget_tokens=400, recall=False)
             reads.append(read)
 
         assert (short.info().turns, long.info().turns) == (100, 10_000)
@@ -368,7 +394,28 @@ class AssemblerContract:
         assert database_bytes(hiermem) == before
         assert thread.turns() == stored
 
+    def test_c21_a_hundred_builds_with_recall_are_equal_and_store_nothing(
+        self, hiermem: HierMem, thread: Thread
+    ) -> None:
+        hiermem.tenant("acme").remember("Topic 3 was the best of many")
+        stored = thread.append(asked_and_answered(f"topic {n} of many" for n in range(60)))
+        before = database_bytes(hiermem)
+
+        contexts = [
+            thread.context(current="what was topic 3?", budget_tokens=300) for _ in range(100)
+        ]
+
+        assert {type(hit) for hit in contexts[0].hits} == {Hit, TurnHit}
+        assert all(context == contexts[0] for context in contexts)
+        assert database_bytes(hiermem) == before
+        assert thread.turns() == stored
+
     def test_an_unknown_thread_with_a_current_turn_holds_only_that(self, thread: Thread) -> None:
         context = thread.context(current="hello", system="be kind", budget_tokens=100)
 
         assert contents(context) == ["be kind", "hello"]
+
+
+def windows_of(thread: Thread, budgets: Iterable[int]) -> set[tuple[int, ...]]:
+    """Return the windows that some budgets give, by the seqs of their turns."""
+    return {seqs(thread.context(budget_tokens=budget, recall=False)) for budget in budgets}

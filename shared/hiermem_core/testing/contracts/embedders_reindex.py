@@ -23,7 +23,7 @@ from hiermem_core.testing.contracts.index_probes import (
     PEARS,
     ROWS,
     filled,
-    index_changes,
+    rows_waiting,
     texts_of,
     vectors_of,
 )
@@ -192,7 +192,7 @@ class ReindexContract(MemoryContract):
         report = hiermem.reindex(picky)
 
         assert report.refused == 1
-        assert memory.stats().index.pending - index_changes(hiermem) == 1
+        assert rows_waiting(hiermem) == 1
         assert memory.retrieve(ids[3]) is not None
         assert ids_of(memory.search_semantic("pear number 7", 1)) == [ids[7]]
         picky.failing = ()

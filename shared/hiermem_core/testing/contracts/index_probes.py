@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
-from typing import TYPE_CHECKING
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
+from hiermem_core.backends.chroma import collection_name
 from hiermem_core.embedding.calling import HARMLESS_TEXT
 from hiermem_core.embedding.identity import PROBE_TEXTS
-from hiermem_core.storage.tables import outbox, vectors
+from hiermem_core.storage.tables import vectors
 from hiermem_core.testing.contracts.samples import said
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hiermem_core import HierMem
     from hiermem_core.testing.embedders import FakeEmbedder
 
@@ -41,13 +46,9 @@ def vectors_of(hiermem: HierMem) -> dict[tuple[str, int], int]:
     return dict(counts)
 
 
-def index_changes(hiermem: HierMem) -> int:
-    """Return how many changes wait for the vector index."""
-    if not hiermem._services.memories.indexer.is_on:
-        return 0
-    with hiermem._services.database.read() as connection:
-        query = select(func.count()).select_from(outbox).where(outbox.c.change != "embed")
-        return connection.execute(query).scalar_one()
+def rows_waiting(hiermem: HierMem) -> int:
+    """Return how many rows wait for their vector."""
+    return hiermem._services.health._state(None).rows
 
 
 def filled(hiermem: HierMem) -> list[str]:
@@ -63,3 +64,23 @@ def filled(hiermem: HierMem) -> list[str]:
 def texts_of(embedder: FakeEmbedder, since: int = 0) -> set[str]:
     """Return what an embedder was given, from some call on, what it proves itself by left out."""
     return {text for call in embedder.calls[since:] for text in call} - PROBED
+
+
+def run_behind(hiermem: HierMem, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    """Run a statement on the database file behind the store's back, as another program would."""
+    file = hiermem._services.database.location.database
+    with closing(sqlite3.connect(str(file))) as connection, connection:
+        return connection.execute(statement, values).fetchall()
+
+
+def index_folder_of(hiermem: HierMem) -> Path:
+    """Return the folder of the vector index."""
+    folder = hiermem._services.database.location.index_folder
+    assert folder is not None
+    return folder
+
+
+def chroma_of(hiermem: HierMem, tenant: str) -> tuple[Any, str]:
+    """Return the open vector index, and the name of a tenant's collection."""
+    work: Any = hiermem._services.memories.indexer._work
+    return work.store.index, collection_name(tenant, work.store.embedder)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hiermem_core.models.turns import Turn
 
 MARKER = re.compile(r"\n\[\.\.\. (\d+) characters cut \.\.\.\]\Z")
+MEMORY = re.compile(r"\A<memory>\n[^<>]*(<recalled>\n[^<>]*</recalled>\n)?</memory>\n\n")
+"""The block in front of a question: nothing inside can end it, as what it holds is escaped."""
 
 
 def body_of(turns: Iterable[Turn]) -> list[Turn]:
@@ -102,6 +104,11 @@ def assert_providers_accept(messages: Sequence[Turn]) -> None:
         if (turn.seq, call.id) not in answered
     }
     assert pending <= last_exchange
+
+
+def without_memory(view: Turn) -> str | None:
+    """Return what a turn of a context says, without the recalled block in front of it."""
+    return None if view.content is None else MEMORY.sub("", view.content)
 
 
 def assert_is_cut_of(view: Turn, original: Turn) -> None:

@@ -156,8 +156,12 @@ def currents(draw: st.DrawFn) -> Any:
 
 
 @st.composite
-def requests(draw: st.DrawFn) -> Request:
-    """Give a transcript that is not empty, a budget, and arguments of a context."""
+def requests(draw: st.DrawFn, *, recall: bool = True) -> Request:
+    """Give a transcript that is not empty, a budget, and arguments of a context.
+
+    Args:
+        recall: Some of them recall, mostly by what a turn of the transcript says.
+    """
     turns = draw(transcripts().filter(bool))
     tools = [{"name": "find", "description": draw(texts())}] if draw(st.booleans()) else []
     cap = draw(st.none() | st.integers(0, 4))
@@ -167,6 +171,10 @@ def requests(draw: st.DrawFn) -> Request:
         "system": draw(st.just("") | texts()),
         "tools": tools,
         "on_over_budget": draw(st.sampled_from(("truncate", "truncate", "truncate", "raise"))),
+        "recall": recall and draw(st.booleans()),
     }
+    said = [turn.content for turn in turns if turn.content]
+    if arguments["recall"] and said:
+        arguments["query"] = draw(st.none() | st.sampled_from(said))
     budget = draw(st.integers(40, 400) | st.integers(0, 4_000))
     return Request(turns, budget, arguments)
