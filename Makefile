@@ -28,6 +28,8 @@ format: $(VENV)/.develop  ## rewrite the code in the project's style
 
 bench: $(VENV)/.develop  ## measure beside the peers; prints tables, writes benchmarks/results/
 	$(BIN)/python benchmarks/context_cost.py
+	$(BIN)/python benchmarks/search_scale.py
+	if [ -n "$(LOCOMO_FILE)" ]; then $(BIN)/python benchmarks/recall_locomo.py --data "$(LOCOMO_FILE)"; fi
 
 clean:  ## remove what make has made
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis
@@ -41,11 +43,11 @@ $(VENV)/.pip:
 	@touch $@
 
 $(VENV)/.demo: pyproject.toml | $(VENV)/.pip
-	@echo "Installing HierMem with its LangChain and LlamaIndex plugins ..."
-	@$(BIN)/python -m pip install --quiet --editable ".[langchain,llamaindex]"
+	@echo "Installing HierMem with its local embedder and its LangChain and LlamaIndex plugins ..."
+	@$(BIN)/python -m pip install --quiet --editable ".[embed,langchain,llamaindex]"
 	@touch $@
 
 $(VENV)/.develop: pyproject.toml | $(VENV)/.pip
 	@echo "Installing HierMem and what its tests need ..."
-	@$(BIN)/python -m pip install --quiet --editable ".[langchain,llamaindex]" --group test --group lint
+	@$(BIN)/python -m pip install --quiet --editable ".[all]" --group test --group lint
 	@touch $@ $(VENV)/.demo

@@ -71,7 +71,8 @@ def hiermem_calls(hiermem: HierMem, turns: list[dict[str, str]]) -> dict[str, Ca
     )
     extra = iter(conversation(10_000))
     return {
-        "HierMem context": lambda: thread.context(budget_tokens=BUDGET),
+        "HierMem context": lambda: thread.context(budget_tokens=BUDGET, recall=False),
+        "HierMem context with recall": lambda: thread.context(budget_tokens=BUDGET),
         "HierMem buffer get": buffer.get,
         "HierMem append": lambda: thread.append([next(extra)]),
     }
@@ -109,7 +110,7 @@ def measure(sizes: list[int], folder: str) -> dict[str, dict[int, float]]:
     """Return the median seconds of each call at each size."""
     results: dict[str, dict[int, float]] = {}
     too_slow: set[str] = set()
-    with HierMem.open(folder) as hiermem:
+    with HierMem.open(folder, local_embedder=False) as hiermem:
         for size in sizes:
             turns = conversation(size)
             for name, call in hiermem_calls(hiermem, turns).items():

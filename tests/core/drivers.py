@@ -11,7 +11,7 @@ REAL_CONNECT = sqlite3.connect
 
 
 class Trouble:
-    """Fail the driver's call number `first`; count them all, and the writes that are committed."""
+    """Fail the driver's call number `first`, from 1; know which one committed the last write."""
 
     def __init__(self):
         self.clear()
@@ -71,7 +71,8 @@ def troubled_driver():
         def commit(self):
             trouble.step()
             super().commit()
-            trouble.written += trouble.is_writing
+            if trouble.is_writing:
+                trouble.written = trouble.seen
 
     def connect(*arguments, **options):
         trouble.step()

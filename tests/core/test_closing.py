@@ -8,19 +8,39 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
-from core import operations
-from core.operations import ON_HIERMEM, ON_TENANT, ON_THREAD, SEED
+from core.operations import IMMEDIATE, ON_HIERMEM, ON_MEMORY, ON_TENANT, ON_THREAD, SEED
 
 from hiermem_core import AsyncHierMem, HierMem
 from hiermem_core.errors import ClosedError
+from hiermem_core.testing import FakeEmbedder
 from hiermem_core.testing.contracts.samples import said
 from hiermem_core.tokens.counters import ApproximateCounter
 
+CALLS = (ON_HIERMEM, ON_TENANT, ON_MEMORY, ON_THREAD)
+EVERY_CALL = [(place, name) for place, calls in enumerate(CALLS) for name in calls]
+
 NOTHING_TO_DO = {
-    "append": lambda thread: thread.append([]),
-    "replace": lambda thread: thread.replace(None),
-    "delete_turns": lambda thread: thread.delete_turns([]),
+    "append": lambda tenant: tenant.thread("t1").append([]),
+    "replace": lambda tenant: tenant.thread("t1").replace(None),
+    "delete_turns": lambda tenant: tenant.thread("t1").delete_turns([]),
+    "bulk_insert": lambda tenant: tenant.memory.bulk_insert([]),
+    "bulk_get": lambda tenant: tenant.memory.bulk_get([]),
+    "bulk_update": lambda tenant: tenant.memory.bulk_update([]),
+    "bulk_delete": lambda tenant: tenant.memory.bulk_delete([]),
+    "search": lambda tenant: tenant.memory.search("x", limit=0),
+    "recall": lambda tenant: tenant.recall(""),
 }
+
+
+class Held:
+    """A tenant whose handles were made before it was closed."""
+
+    def __init__(self, tenant, thread):
+        self.memory, self.recall = tenant.memory, tenant.recall
+        self._thread = thread
+
+    def thread(self, thread_id):
+        return self._thread
 
 
 class Recorder:
@@ -46,14 +66,19 @@ def closed(location):
     thread = tenant.thread("t1")
     thread.append(SEED)
     twin = AsyncHierMem(hiermem)
-    twins = (twin, twin.tenant("acme"), twin.tenant("acme").thread("t1"))
+    acme = twin.tenant("acme")
+    twins = (twin, acme, acme.memory, acme.thread("t1"))
     hiermem.close()
-    return {"sync": (hiermem, tenant, thread), "async": twins}
+    return {"sync": (hiermem, tenant, tenant.memory, thread), "async": twins}
 
 
 def opened_and_used(location):
-    with HierMem.open(location, counter=ApproximateCounter()) as hiermem:
-        hiermem.tenant("acme").thread("t1").append(said(["a"]))
+    given = {"counter": ApproximateCounter(), "embedder": FakeEmbedder()}
+    with HierMem.open(location, **given) as hiermem:
+        tenant = hiermem.tenant("acme")
+        tenant.thread("t1").append(said(["a"]))
+        tenant.remember("a", key="k")
+        tenant.recall("a")
 
 
 def threads_left():
@@ -65,8 +90,11 @@ def threads_left():
 
 
 async def opened_and_awaited(location):
-    async with await AsyncHierMem.open(location, counter=ApproximateCounter()) as memory:
+    given = {"counter": ApproximateCounter(), "embedder": FakeEmbedder()}
+    async with await AsyncHierMem.open(location, **given) as memory:
         await memory.tenant("acme").thread("t1").append(said(["a"]))
+        await memory.tenant("acme").remember("a", key="k")
+        await memory.tenant("acme").recall("a")
 
 
 def test_e12_a_hundred_opens_and_closes_leave_threads_and_files_as_before(location):
@@ -119,27 +147,32 @@ def test_e12_a_failed_open_leaves_no_file_open(tmp_path):
     assert process.num_fds() == before
 
 
-@pytest.mark.parametrize("name", sorted({**ON_HIERMEM, **ON_TENANT, **ON_THREAD}))
-def test_e14_a_sync_method_of_a_closed_hiermem_raises(closed, name):
+@pytest.mark.parametrize(("place", "name"), EVERY_CALL)
+def test_e14_a_sync_method_of_a_closed_hiermem_raises(closed, place, name):
     with pytest.raises(ClosedError):
-        called(closed["sync"], name)
+        CALLS[place][name](closed["sync"][place])
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("name", sorted({**ON_HIERMEM, **ON_TENANT, **ON_THREAD}))
-async def test_e14_an_async_method_of_a_closed_hiermem_raises(closed, name):
+@pytest.mark.parametrize(("place", "name"), EVERY_CALL)
+async def test_e14_an_async_method_of_a_closed_hiermem_raises(closed, place, name):
     async def ask():
-        answer = called(closed["async"], name)
-        return answer if name in operations.IMMEDIATE else await answer
+        answer = CALLS[place][name](closed["async"][place])
+        return answer if name in IMMEDIATE else await answer
 
     with pytest.raises(ClosedError):
         await ask()
 
 
 @pytest.mark.parametrize("call", NOTHING_TO_DO.values(), ids=NOTHING_TO_DO.keys())
-def test_e14_a_call_with_nothing_to_do_raises_too(closed, call):
+def test_e14_a_call_with_nothing_to_do_raises_too(location, call):
+    hiermem = HierMem.open(location, counter=ApproximateCounter())
+    tenant = hiermem.tenant("acme")
+    thread = tenant.thread("t1")
+    hiermem.close()
+
     with pytest.raises(ClosedError):
-        call(closed["sync"][2])
+        call(Held(tenant, thread))
 
 
 @pytest.mark.anyio
@@ -156,16 +189,19 @@ async def test_e14_a_closed_async_mirror_raises_and_closes_the_hiermem_it_wraps(
 
 
 def test_e14_what_the_user_gave_still_works(location):
-    counter, observer = ApproximateCounter(), Recorder()
-    hiermem = HierMem.open(location, counter=counter, observer=observer)
+    counter, embedder, observer = ApproximateCounter(), FakeEmbedder(), Recorder()
+    given = {"counter": counter, "embedder": embedder, "observer": observer}
+    hiermem = HierMem.open(location, **given)
     hiermem.tenant("acme").thread("t1").append(said(["a"]))
+    hiermem.tenant("acme").remember("a")
 
     hiermem.close()
 
     assert counter.count("still counting") > 0
+    assert len(embedder.embed(["still embedding"])) == 1
     observer("still told")
     assert observer.events[-1] == "still told"
-    with HierMem.open(location, counter=counter, observer=observer) as again:
+    with HierMem.open(location, **given) as again:
         again.tenant("acme").thread("t1").append(said(["b"]))
         assert [turn.content for turn in again.tenant("acme").thread("t1").turns()] == ["a", "b"]
 
@@ -180,10 +216,3 @@ def test_closing_twice_and_from_two_threads_is_harmless(location):
 
     assert [end.result() for end in ends] == [None, None]
 
-
-def called(handles, name):
-    """Call an operation on the handle that has it."""
-    for handle, calls in zip(handles, (ON_HIERMEM, ON_TENANT, ON_THREAD), strict=True):
-        if name in calls:
-            return calls[name](handle)
-    raise AssertionError(name)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hiermem_core import BackendError, ConfigurationError, HierMem, MissingExtraError
+from hiermem_core import BackendError, ConfigurationError, HierMem
 from hiermem_core.models.events import ValuesReplaced
 
 
@@ -30,12 +30,6 @@ def test_a_file_that_is_no_database_is_named_as_such(tmp_path):
 
     with pytest.raises(BackendError, match="no database; name another location"):
         HierMem.open(path)
-
-
-@pytest.mark.parametrize("backend", ["in_memory", "chroma"])
-def test_a_backend_for_entries_is_refused_while_there_are_none(backend):
-    with pytest.raises((ConfigurationError, MissingExtraError), match="backend"):
-        HierMem.open(":memory:", backend=backend)
 
 
 def test_a_platform_that_does_not_fork_can_open_a_memory():

@@ -14,7 +14,7 @@ from hiermem_core.settings import HierMemSettings
 
 OPTIONAL = (
     *("langchain", "langchain_core", "langgraph", "llama_index", "chromadb", "openai"),
-    *("torch", "transformers", "pytest", "hypothesis"),
+    *("torch", "transformers", "onnxruntime", "tokenizers", "pytest", "hypothesis"),
 )
 
 WATCH = """
@@ -79,16 +79,22 @@ report(asked=[name for name in asked if name.startswith("HIERMEM") or name == "*
 
 QUICK_START = """
 from hiermem_core import ApproximateCounter, FunctionCounter, HierMem
-from hiermem_core.testing import FakeClock
+from hiermem_core.testing import FakeClock, FakeEmbedder
 totals = []
+fakes = {"clock": FakeClock(), "embedder": FakeEmbedder()}
 for counter in (None, ApproximateCounter(), FunctionCounter(len, id="characters")):
-    with HierMem.open(sys.argv[1], counter=counter, clock=FakeClock()) as memory:
-        chat = memory.tenant("alice").thread("support-42")
+    with HierMem.open(sys.argv[1], counter=counter, **fakes) as memory:
+        alice = memory.tenant("alice")
+        alice.remember("Prefers morning meetings", namespace="profile")
+        assert alice.recall("when to meet in the morning?")[0].namespace == "profile"
+        chat = alice.thread("support-42")
         chat.append([
             {"role": "user", "content": "Where is my parcel?"},
             {"role": "assistant", "content": "It left Hamburg today."},
         ])
-        context = chat.context(current="And the invoice?", budget_tokens=400)
+        context = chat.context(current="And the invoice?", budget_tokens=400, recall=False)
+        recalling = chat.context(current="What meetings in the morning?", budget_tokens=400)
+        assert [hit.content for hit in recalling.hits] == ["Prefers morning meetings"]
         totals.append([context.receipt.total, len(context.messages)])
         assert context.to_openai()[-1]["content"] == "And the invoice?"
 report(totals=totals, threads=ended_threads())
@@ -97,9 +103,13 @@ report(totals=totals, threads=ended_threads())
 QUICK_START_AWAITED = """
 import asyncio
 from hiermem_core import ApproximateCounter, AsyncHierMem
+from hiermem_core.testing import FakeEmbedder
 
 async def start():
-    async with await AsyncHierMem.open(sys.argv[1], counter=ApproximateCounter()) as memory:
+    given = {"counter": ApproximateCounter(), "embedder": FakeEmbedder()}
+    async with await AsyncHierMem.open(sys.argv[1], **given) as memory:
+        await memory.tenant("alice").remember("Prefers morning meetings")
+        assert len(await memory.tenant("alice").recall("morning")) == 1
         chat = memory.tenant("alice").thread("support-42")
         await chat.append([{"role": "user", "content": "Where is my parcel?"}])
         return len((await chat.context(budget_tokens=400)).messages)

@@ -16,24 +16,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from core.children import finish, run, run_until_killed, start
+from core.index_processes import WORLD, assert_whole
 from core.vector_index import World, opened_database, until, vector_for
 
 from hiermem_core.backends import index_store
-from hiermem_core.backends.indexing import IndexCheck
 
 pytest.importorskip("chromadb")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills and forks")
 
 KILLS = int(os.environ.get("TEST_INDEX_KILLS", "4"))
 ROWS = int(os.environ.get("TEST_INDEX_ROWS", "1500"))
-
-WORLD = f"""
-import os, pathlib
-sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-from core.vector_index import World, opened_database, until, vector_for
-from hiermem_core.testing import FaultPlan
-folder = pathlib.Path(sys.argv[1])
-"""
 
 STORE_AND_DIE = (
     WORLD
@@ -96,88 +88,6 @@ print("done", flush=True)
 """
 )
 
-FORK = (
-    WORLD
-    + """
-with opened_database(folder) as database:
-    world = World(database, folder)
-    world.store(range(50))
-    world.indexer.drain()
-    print("ready", flush=True)
-    child = os.fork()
-    if child == 0:
-        assert world.nearest(vector_for(1)) is None
-        assert not world.indexer.is_usable("acme")
-        world.indexer.nudge("acme")
-        (number,) = world.store([50])
-        assert world.pending() == {number}
-        assert not world.indexer.drain()
-        assert "does not survive a fork" in world.state().engine
-        world.indexer.health()
-        world.indexer.drop_tenant("other")
-        elsewhere = folder / "elsewhere"
-        with opened_database(elsewhere) as another:
-            mine = World(another, elsewhere)
-            mine.store(range(5))
-            assert not mine.indexer.drain()
-            assert mine.pending() == set(mine.living())
-            assert "does not survive a fork" in mine.state().engine
-            assert mine.indexer.health().status == "healthy"
-            assert not mine.indexer._work.store.ownership.is_held
-            mine.indexer.close()
-        world.indexer.close()
-        sys.exit(7)  # takes everything down, as a worker of a server does
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert status == 7, status
-    assert world.indexer.drain()
-    assert world.found() == 1
-    world.indexer.close()
-"""
-)
-
-FORK_BEFORE_USE = (
-    WORLD
-    + """
-child = os.fork()
-with opened_database(folder) as database:
-    if child == 0:
-        world = World(database, folder)
-        world.store(range(50))
-        assert world.indexer.drain() and world.found() == 1
-        world.indexer.close()
-        sys.exit(7)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    world = World(database, folder)
-    world.store(range(50, 60))
-    assert world.indexer.drain() and world.found() == 1
-    world.indexer.close()
-"""
-)
-
-FORK_WHILE_OPENING = (
-    WORLD
-    + """
-with opened_database(folder) as database:
-    world = World(database, folder)
-    world.store(range(200))
-    world.indexer.nudge("acme")
-    children = []
-    for _ in range(5):
-        child = os.fork()
-        if child == 0:
-            import chromadb
-            world.store([900])
-            sys.exit(0)
-        children.append(child)
-        until(lambda: world.indexer.is_usable("acme"), 0.2)
-    for child in children:
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert world.indexer.drain()
-    assert world.found() == 1
-    world.indexer.close()
-"""
-)
-
 FULL_DISK = (
     WORLD
     + """
@@ -212,20 +122,6 @@ with opened_database(folder) as database:
     world.indexer.close()
 """
 )
-
-
-def assert_whole(folder, *, least=0.99):
-    """Open a location whose process died, and assert that index and rows agree."""
-    with opened_database(folder) as database:
-        world = World(database, folder)
-        assert world.indexer.drain(), world.state()
-        assert world.indexer.check("acme") == IndexCheck()
-        assert world.found(every=1 + ROWS // 500) >= least
-        assert world.state().last_error is None
-        assert len(list(world.folder.glob("gen-*"))) == 1
-        living = world.living()
-        world.indexer.close()
-    return living
 
 
 @pytest.mark.parametrize(
@@ -284,7 +180,7 @@ def test_a48_a_kill_at_any_moment_loses_nothing(tmp_path, large, kill, monkeypat
     child.send_signal(signal.SIGKILL)
     stored = [int(number) for number in child.stdout.read().split()]
     finish(child)
-    living = assert_whole(folder, least=0.98)
+    living = assert_whole(folder, least=0.98, every=1 + ROWS // 500)
 
     assert set(stored) <= set(living)
 
@@ -349,25 +245,6 @@ def test_a_process_that_ends_while_the_index_is_built_ends_soon_and_in_silence(t
     assert (status, complaints) == (0, "")
     assert time.monotonic() - began < 5
     assert not list((tmp_path / "chroma").glob("gen-*"))
-
-
-def test_a_forked_child_works_without_the_index_and_ends(tmp_path):
-    run(FORK, tmp_path)
-    living = assert_whole(tmp_path)
-
-    assert len(living) == 51
-
-
-def test_a_child_forked_before_any_use_may_own_the_index(tmp_path):
-    run(FORK_BEFORE_USE, tmp_path)
-
-    assert len(assert_whole(tmp_path)) == 60
-
-
-def test_forks_while_the_index_is_opened_leave_no_lock_behind(tmp_path):
-    run(FORK_WHILE_OPENING, tmp_path)
-
-    assert len(assert_whole(tmp_path)) == 205
 
 
 def test_a_full_disk_loses_nothing_and_ends_with_it(tmp_path):

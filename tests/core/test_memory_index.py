@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.memory_backends import WITH_VECTORS, on
+from core.memory_backends import on
 
 from hiermem_core.testing.contracts.indexing import (
     IndexContract,
@@ -12,11 +12,11 @@ from hiermem_core.testing.contracts.indexing import (
 
 
 class TestWaiting(WaitingContract):
-    opened = on(*WITH_VECTORS)
+    opened = on("in_memory", "chroma_indexed", "hybrid")
 
 
 class TestIndex(IndexContract):
-    opened = on("chroma", "chroma_indexed", "hybrid", "hybrid_indexed")
+    opened = on("chroma_indexed", "hybrid")
 
 
 class TestVectorIndex(VectorIndexContract):

@@ -13,4 +13,4 @@ class TestEmbedders(EmbedderContract):
 
 
 class TestReindex(ReindexContract):
-    opened = on(*WITH_VECTORS)
+    opened = on("in_memory", "chroma_indexed", "hybrid")

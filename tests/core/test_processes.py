@@ -238,7 +238,7 @@ def test_b5_a_replace_that_fails_half_way_leaves_all_old_turns(location):
         old = thread.append(asked_and_answered("abc"))
         trouble.set(1_000, error)
         thread.replace(asked_and_answered("xyz"))
-        steps = trouble.seen
+        steps = trouble.written
         thread.replace(old)
 
         for step in range(1, steps + 1):

@@ -50,10 +50,10 @@ def test_an_entry_scores_its_base():
     assert scores_of(ranked) == pytest.approx({1: 0.4, 2: 0.4 * 0.25 + 0.6, 3: 0.3})
 
 
-def test_a_candidate_without_a_vector_gets_nothing_for_it():
-    ranked = rank([Candidate(1, 4.0, None), Candidate(2, 4.0, 0.5), Candidate(3, 0.0, 0.1)])
+def test_a_candidate_whose_vector_is_not_made_yet_is_judged_by_its_words():
+    ranked = rank([Candidate(1, 2.0, None), Candidate(2, 4.0, 0.5), Candidate(3, 0.0, 0.1)])
 
-    assert scores_of(ranked) == pytest.approx({2: 1.0, 1: 0.4, 3: 0.0})
+    assert scores_of(ranked) == pytest.approx({2: 1.0, 1: 0.5, 3: 0.0})
 
 
 def test_where_nothing_has_a_vector_the_best_words_alone_make_the_score():

@@ -16,6 +16,9 @@ SECONDS = 60
 TABLES = ("keywords", "outbox", "vectors", "entry_tags", "memory_entries")
 TABLES += ("participants", "searchable", "tenants")
 
+COUNTS = {"t1": 600, "t2": 20}
+"""Exchanges of each thread; more turns than are listed in one transaction, and fewer."""
+
 OPEN_AND_DIE = """
 from hiermem_core import ApproximateCounter, HierMem
 from hiermem_core.testing import FakeEmbedder, FaultPlan
@@ -35,8 +38,8 @@ def old(tmp_path):
     location = tmp_path / "memory"
     with opened(location) as hiermem:
         for tenant in ("acme", "other"):
-            for thread in ("t1", "t2"):
-                turns = asked_and_answered(f"{tenant} {thread} {n}" for n in range(1200))
+            for thread, count in COUNTS.items():
+                turns = asked_and_answered(f"{tenant} {thread} {n}" for n in range(count))
                 hiermem.tenant(tenant).thread(thread).append(turns)
         hiermem.tenant("acme").thread("t1").append([{"role": "system", "content": "be brief"}])
         hiermem.tenant("acme").thread("t1").append([{"role": "user", "content": "  "}])
@@ -55,9 +58,9 @@ def assert_listed(hiermem):
     for tenant in ("acme", "other"):
         memory = hiermem.tenant(tenant).memory
         assert memory.wait_for_index(SECONDS)
-        assert memory.stats().index.indexed == 4800
-        hits = hiermem.tenant(tenant).recall(f"{tenant} t2 1033", limit=2)
-        assert {hit.content for hit in hits} == {f"{tenant} t2 1033?", f"{tenant} t2 1033!"}
+        assert memory.stats().index.indexed == 2 * sum(COUNTS.values())
+        hits = hiermem.tenant(tenant).recall(f"{tenant} t1 533", limit=2)
+        assert {hit.content for hit in hits} == {f"{tenant} t1 533?", f"{tenant} t1 533!"}
 
 
 def test_turns_of_an_older_schema_are_listed_when_it_is_opened(old):

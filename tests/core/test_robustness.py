@@ -170,7 +170,7 @@ def test_another_counter_does_not_have_the_thread_read_whole(tmp_path):
         )
     words = FunctionCounter(lambda text: len(text.split()), id="words")
     with HierMem.open(tmp_path, counter=words) as hiermem, reads_of(hiermem) as reads:
-        context = hiermem.tenant("alice").thread("t1").context(budget_tokens=1000)
+        context = hiermem.tenant("alice").thread("t1").context(budget_tokens=1000, recall=False)
 
     assert context.receipt.total > 900
     assert reads.rows < 400

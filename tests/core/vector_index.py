@@ -9,12 +9,13 @@ from contextlib import contextmanager
 import numpy as np
 from sqlalchemy import delete, insert, select
 
+from hiermem_core.backends.index_facts import read_facts
 from hiermem_core.backends.indexing import Indexer
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.location import resolve
 from hiermem_core.storage.migrations import prepare
 from hiermem_core.storage.numbering import next_numbers
-from hiermem_core.storage.tables import searchable, tenants, vectors
+from hiermem_core.storage.tables import outbox, searchable, tenants, vectors
 from hiermem_core.testing import FakeClock
 
 DIMENSION = 16
@@ -35,6 +36,43 @@ def opened_database(folder):
         yield database
     finally:
         database.close()
+
+
+@contextmanager
+def opened_worlds(folder):
+    """Yield what makes worlds on one database in a folder; all are closed at the end."""
+    made = []
+    with opened_database(folder) as database:
+
+        def make(**options):
+            made.append(World(database, folder, **options))
+            return made[-1]
+
+        try:
+            yield make
+        finally:
+            for one in made:
+                one.indexer.close()
+
+
+def facts_of(world):
+    """Return what the database knows of the index."""
+    with world.database.read() as connection:
+        return read_facts(connection)
+
+
+def outbox_rows(world, change=None):
+    """Return the queued changes, of one kind or all."""
+    query = select(outbox.c.change, outbox.c.number)
+    if change is not None:
+        query = query.where(outbox.c.change == change)
+    with world.database.read() as connection:
+        return sorted(tuple(row) for row in connection.execute(query))
+
+
+def generations(world):
+    """Return the names of the index's folders."""
+    return sorted(path.name for path in world.folder.glob("gen-*"))
 
 
 class World:

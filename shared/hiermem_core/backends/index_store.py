@@ -36,6 +36,7 @@ from hiermem_core.backends.index_facts import (
     write_stamps,
 )
 from hiermem_core.backends.index_files import Files, look_at_files
+from hiermem_core.backends.index_tails import Tails
 from hiermem_core.backends.ownership import Ownership
 from hiermem_core.errors import HierMemError, IndexUnavailableError, MissingExtraError
 from hiermem_core.faults import reach
@@ -90,6 +91,7 @@ class IndexStore:
         self._added = 0
         self._changes = 0
         self._lost: list[ChromaIndex] = []
+        self._tails = Tails()
         self._swapping = threading.Lock()
 
     @property
@@ -186,7 +188,7 @@ class IndexStore:
 
     def files(self) -> Files:
         """Return what the files in use are like."""
-        return look_at_files(folder_of(self._folder, self._generation))
+        return self._tails.files_of(folder_of(self._folder, self._generation))
 
     def note_changes(
         self, connection: Connection, *, added: int, removed: int, files: Files
@@ -319,7 +321,7 @@ class IndexStore:
     def _reopened(self, facts: Facts) -> ChromaIndex:
         folder = folder_of(self._folder, facts.generation)
         stamp = new_stamp()
-        opened = replace(facts, stamp=stamp, is_clean=False, files=look_at_files(folder))
+        opened = replace(facts, stamp=stamp, is_clean=False, files=self._tails.files_of(folder))
         with _disk("opening"):
             write_stamps(folder, facts.stamp, stamp)
         with self._database.write() as connection:
@@ -348,7 +350,7 @@ class IndexStore:
                 embedder=embedder,
                 added=copied.total,
                 stamp=stamp,
-                files=look_at_files(folder),
+                files=self._tails.files_of(folder),
             )
             reach("index.before_swap")
             with self._database.write() as connection:

@@ -136,8 +136,8 @@ def rank(
     """Return the candidates with their scores, best first; equal scores keep their order.
 
     BM25 and cosine are compared among the candidates, so their whole union comes in one call. A
-    candidate without a vector gets nothing for it; where none has one, `vector` weighs nothing,
-    so that the best words alone can make an entry's score 1.
+    candidate whose vector is not made yet is judged by its words alone; where none has one,
+    `vector` weighs nothing. Either way the best words alone can make an entry's score 1.
 
     Args:
         named: The one participant whom the question names.
@@ -215,10 +215,10 @@ def _terms(
 
 
 def _base_terms(candidates: Sequence[Candidate], weights: Weights) -> dict[str, Floats]:
-    """Return what the two legs say, weighted. Without a vector the second is 0."""
+    """Return what the two legs say, weighted; without a vector words stand for both."""
     words = np.array([one.bm25 for one in candidates])
     has_vector = np.array([one.cosine is not None for one in candidates])
-    vectors = np.zeros(len(candidates))
+    vectors = _share(words)
     vectors[has_vector] = _between([one.cosine for one in candidates if one.cosine is not None])
     return {"keyword": weights.keyword * _share(words), "vector": weights.vector * vectors}
 

@@ -43,7 +43,7 @@ def demo(
         TemporaryDirectory(prefix="hiermem-demo-") as folder,
         core.HierMem.open(folder) as hiermem,
     ):
-        facts = None if file else source.with_name(_FACTS)
+        facts = None if file else _facts_beside(source)
         for gave, text in steps(hiermem, source, asked, facts=facts, quiet=quiet):
             value |= gave
             if not as_json:
@@ -54,6 +54,11 @@ def demo(
     note(ESTIMATED, quiet=quiet or exact)
     note("the temporary memory is gone; to keep one of your own: hiermem init", quiet=quiet)
     raise typer.Exit(value["import"]["exit_code"])
+
+
+def _facts_beside(source: Path) -> Path | None:
+    path = source.with_name(_FACTS)
+    return path if path.is_file() else None
 
 
 def conversation_file() -> Path:

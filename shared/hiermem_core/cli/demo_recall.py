@@ -6,15 +6,16 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import hiermem_core as core
 from hiermem_core.cli.context_wording import context_lines
 from hiermem_core.cli.output import table
 from hiermem_core.cli.plain import context_json
-from hiermem_core.cli.wording import KEYWORDS_ONLY, counted, moment_text
+from hiermem_core.cli.wording import KEYWORDS_ONLY, moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+
+    import hiermem_core as core
 
 BUDGET = 1000
 
@@ -59,11 +60,14 @@ def recall_steps(
 ) -> Iterator[tuple[dict[str, Any], str]]:
     """Ask every question without and with recall, then show one of them whole."""
     turns = {_source_id(turn): turn for turn in thread.turns()}
-    yield {}, f"\n5. Find what the window has lost: {len(questions)} questions, {BUDGET:,} tokens each"
+    yield (
+        {},
+        f"\n5. Find what the window has lost: {len(questions)} questions, {BUDGET:,} tokens each",
+    )
     ways = {"window only": False, "with recall": True}
     found = {way: _found(thread, questions, turns, recall=recall) for way, recall in ways.items()}
     facts = {"budget": BUDGET, "by": "keywords and meaning" if model_id else "keywords"}
-    counts = {name.split()[-1]: _found_json(one) for name, one in found.items()}
+    counts = {way.replace(" ", "_"): _found_json(one) for way, one in found.items()}
     total = sum(len(question.evidence) for question in questions)
     facts |= {"questions": len(questions), "evidence": total, "found": counts}
     yield {"recall": facts}, _found_table(found, len(questions), total) + "\n" + _by(model_id)
@@ -71,7 +75,7 @@ def recall_steps(
 
 
 def furthest_back(questions: Sequence[Question], places: Mapping[str, int]) -> Question:
-    """Return the question whose answer was given the longest ago, and never again."""
+    """Return the question whose evidence, the newest of it, is the oldest."""
     return min(questions, key=lambda question: max(places[one] for one in question.evidence))
 
 

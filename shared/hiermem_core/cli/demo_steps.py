@@ -45,7 +45,8 @@ def steps(
         thread = tenant.thread(info.thread_id)
         yield from _fit(thread, question)
         if facts is not None:
-            yield from recall_steps(thread, questions_of(facts), vectors and vectors["model_id"])
+            model_id = vectors["model_id"] if vectors else None
+            yield from recall_steps(thread, questions_of(facts), model_id)
 
 
 def _read_back(info: core.ThreadInfo, counter: str) -> tuple[dict[str, Any], str]:

@@ -76,7 +76,7 @@ def recall(
     with opened_tenant(location, tenant) as owner:
         found = _found(owner, asked, thread, options)
         warnings = (*found.warnings, *_unknown(owner, found, namespace))
-    value = {"tenant": owner.name, "threads": which or "none"}
+    value: dict[str, Any] = {"tenant": owner.name, "threads": which or "none"}
     value |= {"hits": [hit_json(hit) for hit in found], "warnings": warnings_json(warnings)}
     emit(value, map(hit_text, found), as_json=as_json)
     for warning in warnings:

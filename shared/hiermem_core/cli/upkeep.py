@@ -90,9 +90,7 @@ def health(
         raise typer.Exit(1)
 
 
-def _reindexed(
-    location: str | None, *, change: "OnEmbedderChange", quiet: bool
-) -> "ReindexReport":
+def _reindexed(location: str | None, *, change: "OnEmbedderChange", quiet: bool) -> "ReindexReport":
     try:
         with (
             opened(location, on_embedder_change=change) as hiermem,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from hiermem_core.backends.records import Attempt
+from hiermem_core.backends.records import Attempt, VectorCounts
 from hiermem_core.models import events
 from hiermem_core.models.moments import to_milliseconds
 
@@ -61,6 +61,16 @@ class CatchingUp:
         return any(
             len(backend.waiting(tenant, limit=figure + 1, due_ms=self._now_ms()).rows) > figure
             for backend in self._backends
+        )
+
+    def vector_counts(self, tenant: str) -> VectorCounts:
+        """Return how the tenant's rows stand with their vectors, wherever they are kept."""
+        counts = [backend.vector_counts(tenant) for backend in self._backends]
+        return VectorCounts(
+            made=sum(one.made for one in counts),
+            waiting=sum(one.waiting for one in counts),
+            failed=sum(one.failed for one in counts),
+            shortened=sum(one.shortened for one in counts),
         )
 
     def embed_all(

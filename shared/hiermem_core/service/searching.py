@@ -138,9 +138,7 @@ class EntrySearch:
         ranked = self._rank(query, mode, scope, wanted)
         rows = [row for row in ranked.rows if row[1] >= (query.threshold or 0)]
         with self._backend.read(self._tenant, now) as reader:
-            kept = reader.by_number([number for number, _ in rows])
-            living = [(kept[number], score) for number, score in rows if number in kept]
-            page = _in_order(living, in_legs=mode != "keyword")[query.offset : wanted]
+            page = _first_living(reader, rows, wanted, in_legs=mode != "keyword")[query.offset :]
             hits = [
                 _hit(
                     one.entry,
@@ -252,6 +250,24 @@ def _narrowed(restrictions: Restrictions, query: MemoryQuery, mode: str) -> Rest
     if mode == "tag" and text is not None:
         return replace(restrictions, tags=(*restrictions.tags, text))
     return restrictions
+
+
+def _first_living(
+    reader: EntryReader, rows: Sequence[tuple[int, float]], wanted: int, *, in_legs: bool
+) -> list[tuple[Kept, float]]:
+    """Return the first hits in their total order; reads no more entries than that takes."""
+    rows = sorted(rows, key=lambda row: -row[1])
+    living: list[tuple[Kept, float]] = []
+    start = 0
+    while start < len(rows) and len(living) < wanted:
+        end = min(len(rows), start + wanted - len(living))
+        while end < len(rows) and rows[end][1] == rows[end - 1][1]:
+            end += 1
+        some = rows[start:end]
+        kept = reader.by_number([number for number, _ in some])
+        living += [(kept[number], score) for number, score in some if number in kept]
+        start = end
+    return _in_order(living, in_legs=in_legs)[:wanted]
 
 
 def _in_order(living: list[tuple[Kept, float]], *, in_legs: bool) -> list[tuple[Kept, float]]:

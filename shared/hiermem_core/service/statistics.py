@@ -14,7 +14,7 @@ def stats_of(shared: Collaborators, tenant: str) -> MemoryStats:
     """Return what is kept of a tenant, and what answers each search mode."""
     backend = shared.backend
     counts = backend.entry_counts(tenant, shared.clock.now())
-    vectors = backend.vector_counts(tenant)
+    vectors = shared.catching_up.vector_counts(tenant)
     engines = dict(backend.engines(tenant))
     if "semantic" in engines and shared.vectoriser.embedder is None:
         without = 'no embedder: only given vectors are searched; install "hiermem-core[embed]"'

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PROBED = frozenset({*PROBE_TEXTS, HARMLESS_TEXT})
 """What an embedder is given to prove itself."""
 
-PEARS = 200
+PEARS = 100
 ROWS = PEARS * 3 // 2
 
 

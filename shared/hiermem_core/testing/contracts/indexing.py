@@ -294,6 +294,22 @@ class VectorIndexContract(MemoryContract):
         assert "approximate" in hits[0].explanation["plan"]
         assert hiermem.health().status == "healthy"
 
+    def test_a80_a_vector_index_that_fails_is_degraded_with_its_error(
+        self, hiermem: HierMem, memory: MemoryService
+    ) -> None:
+        memory.store("plum")
+        settle(memory)
+        index, _ = chroma_of(hiermem, "acme")
+        index.close()
+
+        health, mine = hiermem.health(), memory.health()
+
+        assert (health.status, mine.status) == ("degraded", "degraded")
+        assert health.index is not None
+        assert (health.index.status, health.rows.status) == ("unhealthy", "healthy")
+        assert health.last_error == health.index.message != ""
+        assert memory.search_semantic("plum", 1)
+
     def test_a63_a_repair_of_an_index_that_is_down_says_so(
         self, hiermem: HierMem, memory: MemoryService
     ) -> None:
