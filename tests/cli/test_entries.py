@@ -87,7 +87,7 @@ def test_the_same_text_again_is_counted_and_that_is_told(hiermem, remember):
 @pytest.mark.parametrize(
     ("data", "content"),
     [
-        ("zwei\nZeilen\n".encode(), "zwei\nZeilen"),
+        (b"zwei\nZeilen\n", "zwei\nZeilen"),
         (b"windows\r\n", "windows"),
         ("\ufeff日本".encode(), "日本"),
         (b"two ends\n\n", "two ends\n"),
@@ -264,6 +264,15 @@ def test_wrong_words_end_in_one_line_that_says_what_to_do(hiermem, talk, words, 
     assert "Traceback" not in run.err
 
 
+def test_a_memory_that_would_be_gone_at_once_is_refused(hiermem, monkeypatch):
+    monkeypatch.setenv("HIERMEM_BACKEND", "in_memory")
+
+    run = hiermem("remember", "x")
+
+    assert run.code == 2
+    assert "unset HIERMEM_BACKEND" in run.err
+
+
 def test_an_error_holds_no_content(hiermem):
     for words in (
         ("remember", "s3cret", "--ttl", "-1"),
@@ -291,7 +300,8 @@ def test_another_tenants_entries_are_not_there(hiermem, remember):
     entry_id = remember(*CITY)
 
     foreign, missing = (
-        hiermem("get", name, "--tenant", "bob").err.replace(name, "ID") for name in (entry_id, "no")
+        hiermem("get", name, "--tenant", "bob").err.replace(name, "ID")
+        for name in (entry_id, "missing")
     )
 
     assert foreign == missing
@@ -303,7 +313,7 @@ def test_content_never_steers_the_terminal_and_cannot_forge_a_line(hiermem, reme
     content = "\x1b[31mred\nprofile, semantic, user\n  \u202eback [bold]"
     entry_id = remember(content, "--tag", "a\x1bb", "--metadata", '{"k": "\\u001b[2J"}')
 
-    for words in (("list",), ("get", entry_id), ("recall", "red")):
+    for words in (("list",), ("get", entry_id), ("recall", "back")):
         out = hiermem(*words).out
         assert not set("\x1b\u202e") & set(out)
         assert "  profile, semantic, user\n" in out

@@ -70,7 +70,7 @@ def test_hits_read_as_a_line_about_each_and_its_content(stored):
     out = stored("recall", "lighthouse keeper", "--limit", "1").out
 
     line, content = out.splitlines()
-    assert line.startswith("1.00") or line.startswith("0.")
+    assert line.startswith(("1.00", "0."))
     assert "thread talk #1 user, Mara, " in line
     assert content == "  The lighthouse keeper is called Ove"
 
@@ -92,11 +92,11 @@ def test_nothing_found_is_no_error(stored):
 
 
 def test_a_mistyped_namespace_names_the_right_one(stored):
-    run = stored("recall", "lighthouse", "--namespace", "fact")
+    run = stored("recall", "lighthouse", "--namespace", "facts/openin")
 
     assert "unknown_namespace" in run.err
-    assert "did you mean facts" in run.err
-    warnings = stored("recall", "x", "--namespace", "fact", "--json").json["warnings"]
+    assert "did you mean facts/opening" in run.err
+    warnings = stored("recall", "x", "--namespace", "facts/openin", "--json").json["warnings"]
     assert [warning["code"] for warning in warnings] == ["unknown_namespace"]
 
 

@@ -58,10 +58,10 @@ def location(tmp_path):
     return tmp_path / "memory"
 
 
-@pytest.fixture
-def closed(location):
+@pytest.fixture(params=["hybrid", "in_memory"])
+def closed(request, location):
     """Give the handles of a HierMem that is closed, and their async twins."""
-    hiermem = HierMem.open(location, counter=ApproximateCounter())
+    hiermem = HierMem.open(location, counter=ApproximateCounter(), backend=request.param)
     tenant = hiermem.tenant("acme")
     thread = tenant.thread("t1")
     thread.append(SEED)
@@ -215,4 +215,3 @@ def test_closing_twice_and_from_two_threads_is_harmless(location):
     hiermem.close()
 
     assert [end.result() for end in ends] == [None, None]
-

@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 from hiermem_core.forgetting.derivation import descendants, fallout
 from hiermem_core.forgetting.selectors import selector_of
 from hiermem_core.testing.contracts.forgetting import ForgettingContract
+from hiermem_core.testing.contracts.forgetting_in_flight import ForgettingInFlightContract
 
 
 class TestForgetting(ForgettingContract):
+    opened = on(*EVERY)
+
+
+class TestForgettingInFlight(ForgettingInFlightContract):
     opened = on(*EVERY)
 
 

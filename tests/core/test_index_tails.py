@@ -74,20 +74,34 @@ def test_a_file_that_cannot_be_written_is_an_error_of_the_index(tmp_path):
         Tails().files_of(tmp_path)
 
 
-def test_a_new_collection_holds_nothing_of_what_was_in_memory(tmp_path):
-    pytest.importorskip("chromadb")
-    with opened_database(tmp_path) as database:
-        world = World(database, tmp_path)
-        for seed in range(40):
-            remains = [bytearray(b"remains!" * (size // 8)) for size in range(8_000, 32_000, 200)]
-            del remains
-            world.store([seed], tenant=f"tenant {seed}")
+def filled(folder, seeds, *, tenants=3):
+    """Fill an index with a vector a seed and tenant, close it, and return its files' bytes."""
+    with opened_database(folder) as database:
+        world = World(database, folder)
+        for tenant in range(tenants):
+            world.store((seed + tenant for seed in seeds), tenant=f"tenant {tenant}")
             world.indexer.drain()
         world.indexer.close()
+    files = (folder / "chroma").rglob("*")
+    return b"".join(path.read_bytes() for path in files if path.is_file())
 
-    files = [path for path in (tmp_path / "chroma").rglob("*") if path.is_file()]
-    assert len(files) > 40
-    assert not [path.name for path in files if b"remains!" in path.read_bytes()]
+
+def test_a_new_index_holds_nothing_of_one_that_was_closed_before(tmp_path):
+    pytest.importorskip("chromadb")
+    left = []
+    for number in range(4):
+        first = range(1_000 * number, 1_000 * number + 20)
+        before = filled(tmp_path / f"old {number}", first)
+        after = filled(tmp_path / f"new {number}", [1_000 * number + 500])
+        vectors = np.stack([vector_for(seed) for seed in range(first.start, first.stop + 2)])
+        units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        parts = [
+            row[place : place + 3].tobytes() for row in [*vectors, *units] for place in range(13)
+        ]
+        assert any(part in before for part in parts)
+        left += [part for part in parts if part in after]
+
+    assert left == []
 
 
 def test_an_index_whose_ends_were_wiped_finds_all_it_holds(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from core.memory_backends import EVERY, PERSISTENT, on
+from sqlalchemy import event
 
 from hiermem_core.testing.contracts.health import FailingRowsContract, HealthContract
 from hiermem_core.testing.contracts.observing import ObservingContract, RolledBackContract
@@ -21,16 +22,14 @@ class TestRolledBack(RolledBackContract):
     opened = on(*PERSISTENT)
 
 
-class TestFullDisk(FailingRowsContract):
-    """The database may not grow any more, as on a full disk."""
+class TestReadOnlyFile(FailingRowsContract):
+    """Every connection refuses to write, as on a file system that was remounted read-only."""
 
     opened = on(*PERSISTENT)
 
     @pytest.fixture
     def unwritable(self, hiermem):
-        def fill_up():
-            engine = hiermem._services.database._engine
-            with engine.connect() as connection:
-                connection.exec_driver_sql("PRAGMA query_only=ON")
+        def refuse(connection, *ignored):
+            connection.execute("PRAGMA query_only=ON")
 
-        return fill_up
+        return lambda: event.listen(hiermem._services.database._engine, "checkout", refuse)

@@ -34,7 +34,7 @@ class TestExpiry(ExpiryContract):
 
 
 class TestDuplicates(DuplicateContract):
-    opened = on("in_memory", "hybrid")
+    opened = on(*EVERY)
 
 
 class TestText(TextContract):

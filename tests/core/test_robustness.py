@@ -24,8 +24,8 @@ from hiermem_core import (
     TurnDraft,
     VersionConflictError,
 )
-from hiermem_core.testing.contracts.probes import reads_of
 from hiermem_core.models.moments import from_milliseconds, to_milliseconds
+from hiermem_core.testing.contracts.probes import reads_of
 from hiermem_core.tokens.counters import ApproximateCounter
 
 IMAGE = {"type": "media", "kind": "image", "uri": "https://example.com/a.png"}

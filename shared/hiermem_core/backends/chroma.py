@@ -43,7 +43,8 @@ BULK_SYNC_THRESHOLD = 10_000
 
 _HNSW = {"space": "cosine", "max_neighbors": 16, "ef_construction": 200, "ef_search": 200}
 _PAGE = 5_000
-_FORK_WAIT = 5.0
+_FORK_WAIT = 30.0
+"""Seconds a fork waits for an opening; the import takes half a second, or ten on a busy machine."""
 _TAKING_VALUES = frozenset({"adding", "searching"})
 _REFUSED = frozenset(
     {"InvalidArgumentError", "InvalidDimensionException", "DuplicateIDError", "TypeError"}
@@ -247,6 +248,12 @@ class ChromaIndex:
             if handle is not None:
                 change = {"hnsw": {"sync_threshold": SYNC_THRESHOLD}}
                 self._client._modify(handle.id, new_configuration=change)  # noqa: SLF001 - `modify` of the handle warns of what Chroma itself has written
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Keep Chroma from writing its files while the block runs; asking goes on."""
+        with self._writing:
+            yield
 
     def close(self) -> None:
         """Let running calls end, and free memory and files. Idempotent."""

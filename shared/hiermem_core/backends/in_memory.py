@@ -300,7 +300,6 @@ class InMemoryWriter(InMemoryReader):
         self.remove(expired[:limit])
         return len(expired[:limit]), len(expired[limit:])
 
-
     def traces(
         self, restrictions: Restrictions, ids: Collection[str] | None = None
     ) -> Mapping[int, str]:

@@ -9,6 +9,7 @@ from hiermem_core.backends.retrying import Retry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AbstractContextManager
 
     from hiermem_core.backends.in_memory import InMemoryBackend
     from hiermem_core.backends.records import MadeVector
@@ -19,6 +20,10 @@ class InMemoryMending:
 
     def __init__(self, backend: InMemoryBackend) -> None:
         self._backend = backend
+
+    def alone(self) -> AbstractContextManager[object]:
+        """Keep everybody else from what is kept, for as long as the block runs."""
+        return self._backend.locked()
 
     def tenants(self) -> list[str]:
         """Return every tenant that has rows."""

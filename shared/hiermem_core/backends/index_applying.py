@@ -68,7 +68,7 @@ class Applier:
             refused = {}
             index.remove(name, batch.numbers)
         reach("index.after_apply")
-        files = self._store.files()
+        files = self._store.files(index)
         with self._database.write() as connection:
             failed = self._settle(connection, batch, refused)
             added = len(vectors.numbers) - len(refused)

@@ -10,11 +10,11 @@ from sqlalchemy import (
     ColumnElement,
     Delete,
     and_,
+    bindparam,
     delete,
     func,
     insert,
     literal,
-    or_,
     select,
     update,
 )
@@ -35,6 +35,21 @@ CHANGES: tuple[Change, Change] = ("add", "remove")
 
 _O, _V, _T = outbox.c, vectors.c, tenants.c
 _OURS = _O.change.in_(CHANGES)
+
+_EVER = 2**62
+_of_change = _O.change == bindparam("change")
+_of_tenant = _O.tenant == bindparam("of")
+_is_open = and_(_of_change, _O.attempts < MOST_ATTEMPTS, _O.due_at <= bindparam("now_ms"))
+_WHOSE = select(_O.tenant).where(_is_open).limit(1)
+_WHETHER = select(_O.tenant).where(_is_open, _of_tenant).limit(1)
+_BATCH = (
+    select(_O.number, _O.attempts)
+    .where(_is_open, _of_tenant)
+    .order_by(_O.number)
+    .limit(bindparam("limit"))
+)
+_PENDING = select(_O.number).where(_of_tenant, _of_change).limit(bindparam("limit"))
+_IS_INDEXED = select(_T.is_indexed).where(_T.tenant == bindparam("of"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +88,7 @@ class Vectors:
 
 def is_indexed(connection: Connection, tenant: str) -> bool:
     """Tell whether a tenant's vectors are kept in the index."""
-    query = select(_T.is_indexed).where(_T.tenant == tenant)
-    return bool(connection.execute(query).scalar())
+    return bool(connection.execute(_IS_INDEXED, {"of": tenant}).scalar())
 
 
 def indexed_tenants(connection: Connection) -> list[str]:
@@ -165,15 +179,14 @@ def next_batch(
         tenant: Only its changes.
         now_ms: Only those that are due by then; `None`: those of later, too.
     """
+    facts = {"now_ms": _EVER if now_ms is None else now_ms, "of": tenant}
     for change in CHANGES:
-        is_open = _open(change, now_ms)
-        if tenant is not None:
-            is_open = and_(is_open, _O.tenant == tenant)
-        whose = connection.execute(select(_O.tenant).where(is_open).limit(1)).scalar()
+        facts["change"] = change
+        query = _WHOSE if tenant is None else _WHETHER
+        whose = connection.execute(query, facts).scalar()
         if whose is None:
             continue
-        query = select(_O.number, _O.attempts).where(is_open, _O.tenant == whose)
-        rows = connection.execute(query.order_by(_O.number).limit(limit)).all()
+        rows = connection.execute(_BATCH, facts | {"of": whose, "limit": limit}).all()
         numbers, attempts = zip(*rows, strict=True)
         return Batch(whose, change, numbers, attempts)
     return None
@@ -202,8 +215,8 @@ def pending(
     connection: Connection, tenant: str, change: Change, *, limit: int | None = None
 ) -> NDArray[np.int64]:
     """Return the numbers whose change is not made yet, failed ones among them."""
-    query = select(_O.number).where(_O.tenant == tenant, _O.change == change).limit(limit)
-    return _array(connection.execute(query).scalars())
+    facts = {"of": tenant, "change": change, "limit": -1 if limit is None else limit}
+    return _array(connection.execute(_PENDING, facts).scalars())
 
 
 def count_pending(connection: Connection, tenant: str, change: Change) -> int:
@@ -290,8 +303,3 @@ def _of(change: Change, numbers: Sequence[int]) -> Delete:
 
 def _of_one(change: Change, number: int) -> ColumnElement[bool]:
     return and_(_O.change == change, _O.number == number)
-
-
-def _open(change: Change, now_ms: int | None) -> ColumnElement[bool]:
-    is_due = or_(literal(now_ms is None), _O.due_at <= (now_ms or 0))
-    return and_(_O.change == change, _O.attempts < MOST_ATTEMPTS, is_due)

@@ -186,9 +186,10 @@ class IndexStore:
         if self._added > 2 * max(living, _LEAST_TO_COMPACT):
             self.rebuild(self.embedder, pace)
 
-    def files(self) -> Files:
+    def files(self, index: ChromaIndex) -> Files:
         """Return what the files in use are like."""
-        return self._tails.files_of(folder_of(self._folder, self._generation))
+        with index.quiet():
+            return self._tails.files_of(folder_of(self._folder, self._generation))
 
     def note_changes(
         self, connection: Connection, *, added: int, removed: int, files: Files
@@ -237,7 +238,7 @@ class IndexStore:
         with suppress(HierMemError):
             if index is not None:
                 index.close()
-                files = self.files()
+                files = self.files(index)
                 with self._database.write() as connection:
                     facts = replace(read_facts(connection), is_clean=True, files=files)
                     write_facts(connection, facts, now_ms=self.now_ms())

@@ -7,12 +7,13 @@ search is narrowed inside the index; an unindexed column with a condition is 25 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 from sqlalchemy import bindparam, column, func, literal_column, select, table, text
 
-from hiermem_core.backends.words import match_expression, query_words
+from hiermem_core.backends.words import match_expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,6 +39,7 @@ _LEAST_CHANGES = 2
 """A step of a merge that changes less had nothing to do, by FTS5's documentation."""
 
 
+@lru_cache(1024)
 def entry_scope(tenant: int, namespace: str) -> str:
     """Return the scope of an entry."""
     return " ".join([_tenant_token(tenant), _ENTRY, *_namespace_tokens(namespace)])
@@ -79,9 +81,9 @@ def shed_removed(database: Database) -> None:
         pages = _PAGES_A_STEP
 
 
-def expression_of(question: str, scope: Scope, tenant: int) -> str | None:
-    """Return what to look up for a question within a scope; `None` where nothing can match."""
-    words = match_expression(query_words(question), ())
+def expression_of(telling: Iterable[str], scope: Scope, tenant: int) -> str | None:
+    """Return what to look up for words within a scope; `None` where nothing can match."""
+    words = match_expression(telling, ())
     either = list(_alternatives(scope))
     if words is None or not either:
         return None

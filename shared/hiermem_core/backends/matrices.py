@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sqlalchemy import Connection
 
-    from hiermem_core.backends.records import Vector
+    from hiermem_core.backends.records import Cosines, Vector
 
 _V = vectors.c
 
@@ -75,7 +75,7 @@ class Matrix:
         """The rows the vectors belong to."""
         return self._rows[: self._count]
 
-    def cosines(self, vector: Vector, places: NDArray[np.int64] | None = None) -> Vector:
+    def cosines(self, vector: Vector, places: NDArray[np.int64] | None = None) -> Cosines:
         """Return the cosine with each vector, or with those at some places."""
         units = self._units[: self._count]
         return rounded((units if places is None else units[places]) @ vector)
@@ -140,12 +140,12 @@ class Matrices:
 
     def cosines(
         self, tenant: str, embedder: str, unit: Vector, numbers: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], Vector]:
+    ) -> tuple[NDArray[np.int64], Cosines]:
         """Return those of these vectors that are in memory, and their cosines with a unit."""
         with self._lock:
             matrix = self._cache.get((tenant, embedder))
         if matrix is None or not len(matrix):
-            return numbers[:0], np.empty(0, np.float32)
+            return numbers[:0], np.empty(0)
         held = matrix.numbers
         places = np.minimum(np.searchsorted(held, numbers), len(held) - 1)
         is_held = held[places] == numbers
@@ -184,14 +184,14 @@ def _after_fork() -> None:
 around_fork(in_child=_after_fork)
 
 
-def cosines_of(records: Sequence[Any], unit: Vector) -> tuple[NDArray[np.int64], Vector]:
+def cosines_of(records: Sequence[Any], unit: Vector) -> tuple[NDArray[np.int64], Cosines]:
     """Return the numbers of records of `COLUMNS`, and the cosines of their vectors with a unit."""
     if not records:
-        return np.empty(0, np.int64), np.empty(0, np.float32)
+        return np.empty(0, np.int64), np.empty(0)
     numbers, _, blobs, norms = zip(*records, strict=True)
     vectors_in = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(numbers), -1)
     cosines = (vectors_in @ unit) / np.array(norms)
-    return np.array(numbers, dtype=np.int64), rounded(cosines.astype(np.float32))
+    return np.array(numbers, dtype=np.int64), rounded(cosines)
 
 
 def length_of(vector: Vector) -> float:
@@ -215,9 +215,12 @@ def units_of(blobs: Iterable[bytes], norms: Iterable[float]) -> NDArray[np.float
     return units
 
 
-def rounded(cosines: NDArray[Any]) -> Vector:
-    """Return cosines to six decimals: float32 rounds beyond, by the place in memory."""
-    result: Vector = np.round(cosines, 6)
+def rounded(cosines: NDArray[Any]) -> Cosines:
+    """Return cosines to six decimals: float32 rounds beyond, by the place in memory.
+
+    As float64, in which a figure is the same whether numpy or an index found it.
+    """
+    result: Cosines = cosines.astype(np.float64).round(6)
     return result
 
 

@@ -18,7 +18,7 @@ from hiermem_core.backends.keywords import (
 )
 from hiermem_core.backends.sql_rows import COLUMNS, entry_of
 from hiermem_core.backends.sql_writer import body_of
-from hiermem_core.backends.staging import has_text, has_vector, staged_name
+from hiermem_core.backends.staging import does_not_count, has_text, has_vector
 from hiermem_core.backends.tenants import count_change, known_tenant
 from hiermem_core.backends.vector_rows import EMBED
 from hiermem_core.storage.tables import memory_entries, outbox, searchable, tenants, vectors
@@ -160,9 +160,9 @@ class Mending:
 
         self._in_steps(mend)
 
-    def _stale(self, connection: Connection, tenant: str) -> Select[tuple[int]]:
-        kept = [self._embedder(connection), staged_name(connection) or ""]
-        return select(_V.number).where(_V.tenant == tenant, _V.embedder.not_in(kept))
+    @staticmethod
+    def _stale(connection: Connection, tenant: str) -> Select[tuple[int]]:
+        return select(_V.number).where(_V.tenant == tenant, does_not_count(connection))
 
     def _list(self, connection: Connection, tenant: str, rows: Sequence[int]) -> None:
         if not rows:

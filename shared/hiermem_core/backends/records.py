@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.entries import MemoryEntry
 
     Vector = NDArray[np.float32]
+    Cosines = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, select
 
+from hiermem_core.backends.common_words import CommonWords
 from hiermem_core.backends.keywords import (
     by_rank,
     expression_of,
@@ -31,6 +32,7 @@ from hiermem_core.backends.sql_restrictions import (
 )
 from hiermem_core.backends.sql_writer import SqlWriter
 from hiermem_core.backends.tenants import generation_of, tenant_number
+from hiermem_core.backends.words import query_words
 from hiermem_core.storage.tables import memory_entries, searchable
 
 if TYPE_CHECKING:
@@ -88,6 +90,7 @@ class SqlBackend:
         self._indexer = indexer
         self._embedder = embedder
         self._fields = fields
+        self._common = CommonWords()
 
     @contextmanager
     def read(self, tenant: str, now: datetime) -> Iterator[SqlReader]:
@@ -125,7 +128,7 @@ class SqlBackend:
                 number = tenant_number(connection, tenant)
                 if number is None:
                     return False
-                rows = self._database.fact(ROWS_OF_TENANT, (tenant,), inside=connection)
+                rows: int = self._database.fact(ROWS_OF_TENANT, (tenant,), inside=connection)
                 most = max(1, round(share * rows))
                 return rows_with(connection, number, word, limit=most + 1) > most
 
@@ -135,7 +138,11 @@ class SqlBackend:
         """Return the rows with words of the question, by BM25, best first."""
         with self._database.read() as connection:
             tenant = tenant_number(connection, scope.tenant)
-            expression = None if tenant is None else expression_of(question, scope, tenant)
+            expression = None
+            if tenant is not None:
+                words = query_words(question)
+                telling = self._common.without(connection, scope.tenant, tenant, words)
+                expression = expression_of(telling, scope, tenant)
             if expression is None:
                 return Scored((), "keyword index: nothing to look up")
             rows = self._matches(connection, scope, expression, limit)

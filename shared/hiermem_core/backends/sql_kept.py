@@ -15,10 +15,11 @@ from hiermem_core.storage.given import given, given_pairs
 from hiermem_core.storage.tables import memory_entries, vectors
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Select
+    from sqlalchemy import BindParameter, ColumnElement, Select
 
 _E, _V = memory_entries.c, vectors.c
-_TENANT, _NOW_MS = bindparam("tenant"), bindparam("now_ms")
+_TENANT: BindParameter[str] = bindparam("tenant")
+_NOW_MS: BindParameter[int] = bindparam("now_ms")
 
 _has_vector = (
     select(literal_column("1"))

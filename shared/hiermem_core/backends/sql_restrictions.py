@@ -41,6 +41,9 @@ _FROM = {
 }
 _BEFORE = {"created_before": _E.created_at, "updated_before": _E.updated_at}
 
+_LEADING = frozenset({"namespace", "key", "key_prefix", "user_id"})
+"""Restrictions whose index is begun with, rather than with that of a tag."""
+
 MOST_STATEMENTS = 256
 
 
@@ -95,7 +98,9 @@ def within(restrictions: Restrictions, tenant: str, *, fields: frozenset[str]) -
     facts = _values(restrictions) | {"tenant": tenant}
     names, tags = _restricted(restrictions), len(restrictions.tags)
     condition = and_(true(), *_conditions(names, tags, facts.__getitem__))
-    return condition if restrictions.filter is None else and_(condition, _filter(restrictions, fields))
+    return (
+        condition if restrictions.filter is None else and_(condition, _filter(restrictions, fields))
+    )
 
 
 def in_namespace(namespace: str, *, subtree: bool) -> Condition:
@@ -118,8 +123,11 @@ def entry_numbers(scope: Scope, *, fields: frozenset[str]) -> Select[tuple[int]]
 
 @lru_cache(MOST_STATEMENTS)
 def _entry_numbers(names: frozenset[str], tags: int) -> Select[tuple[int]]:
+    """Begin with the entries that bear the tag, unless another index leads to fewer."""
     ours = _E.tenant == bindparam("tenant")
-    return select(_E.number).where(ours, *_conditions(names, tags, bindparam))
+    is_by_tag = tags > 0 and not names & _LEADING
+    conditions = _conditions(names, tags, bindparam, by_number=not is_by_tag)
+    return select(_E.number).where(_unindexed(ours) if is_by_tag else ours, *conditions)
 
 
 def turn_numbers(scope: Scope) -> Select[tuple[int]]:
@@ -203,7 +211,7 @@ def _conditions(
         yield func.substr(_E.key, 1, value_of("prefix_length")) == value_of("key_prefix")
     for place in range(tags):
         bears = and_(_T.tenant == value_of("tenant"), _T.tag == value_of(f"tag_{place}"))
-        if by_number:
+        if by_number or place > 0:
             yield select(_T.entry).where(bears, _T.entry == _E.number).exists()
         else:
             yield _E.number.in_(select(_T.entry).where(bears))

@@ -126,9 +126,7 @@ class SqlWriter(SqlReader):
             yield entry_row(write.entry, tenant=self.tenant, number=row, digest=write.digest)
 
     def _tag(self, rows: dict[int, EntryWrite]) -> None:
-        tags = (
-            (self.tenant, tag, row) for row, write in rows.items() for tag in write.entry.tags
-        )
+        tags = ((self.tenant, tag, row) for row, write in rows.items() for tag in write.entry.tags)
         insert_rows(self.connection, entry_tags, ("tenant", "tag", "entry"), tags)
 
     def _untag(self, numbers: Sequence[int]) -> None:

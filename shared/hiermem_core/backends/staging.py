@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
 
-from hiermem_core.backends.embedders import write_name
+from hiermem_core.backends.embedders import NAME_KEY, write_name
 from hiermem_core.backends.records import Waiting
 from hiermem_core.backends.retrying import after_failure
 from hiermem_core.backends.vector_rows import EMBED, insert_vectors
@@ -24,7 +24,7 @@ from hiermem_core.storage.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection
 
@@ -63,8 +63,7 @@ class StagedVectors:
             staged = staged_name(connection)
             if staged != name:
                 _write_staged(connection, name, now_ms)
-        if staged is not None and staged != name:
-            self._remove(staged)
+        self.remove_others()
 
     def begun(self) -> str | None:
         """Return the name of the vectors whose making was begun and is not complete."""
@@ -98,12 +97,21 @@ class StagedVectors:
             owners = _owners(connection, list(same))
             return len(insert_vectors(connection, name, owners, same))
 
-    def swap(self, name: str, refused: Mapping[int, str], *, most: int, now_ms: int) -> bool:
-        """Have the staged vectors count, and remove all others, unless many rows lack one.
+    def swap(
+        self,
+        name: str,
+        refused: Mapping[int, str],
+        *,
+        most: int,
+        now_ms: int,
+        before_commit: Callable[[], object],
+    ) -> bool:
+        """Have the staged vectors count, and no others, unless many rows lack one.
 
         Args:
             refused: Rows the embedder fails at, with the error's type; they wait from then on.
             most: So many other rows may lack theirs; they wait too.
+            before_commit: Called when nothing but the commit is left to do.
 
         Raises:
             ConflictError: Another reindex was begun meanwhile.
@@ -114,27 +122,32 @@ class StagedVectors:
             if len(set(rows) - refused.keys()) > most:
                 return False
             self._indexer.take_over(connection, name)
-            connection.execute(delete(vectors).where(_V.embedder != name))
             connection.execute(delete(outbox).where(_O.change == EMBED))
             _await(connection, rows, refused, now_ms)
             write_name(connection, name, now_ms=now_ms)
             connection.execute(delete(metadata).where(_M.key == STAGED_KEY))
             connection.execute(update(tenants).values(generation=tenants.c.generation + 1))
+            before_commit()
         return True
 
-    def _remove(self, name: str) -> None:
-        """Remove the vectors of a name, in steps that let others write."""
-        some = select(_V.number).where(_V.embedder == name).limit(_REMOVED_AT_ONCE)
-        while True:
+    def remove_others(self) -> None:
+        """Remove vectors that neither count nor are being made, in steps that let others write."""
+        removed = _REMOVED_AT_ONCE
+        while removed == _REMOVED_AT_ONCE:
             with self._database.write() as connection:
+                some = select(_V.number).where(does_not_count(connection)).limit(_REMOVED_AT_ONCE)
                 removed = connection.execute(delete(vectors).where(_V.number.in_(some))).rowcount
-            if removed < _REMOVED_AT_ONCE:
-                return
 
 
 def staged_name(connection: Connection) -> str | None:
     """Return the name of the vectors that a reindex is making; `None`: none runs or was cut off."""
     return connection.execute(select(_M.value).where(_M.key == STAGED_KEY)).scalar()
+
+
+def does_not_count(connection: Connection) -> ColumnElement[bool]:
+    """Return the condition that a vector is by an embedder that does not count, nor is about to."""
+    named = connection.execute(select(_M.value).where(_M.key.in_([NAME_KEY, STAGED_KEY])))
+    return _V.embedder.not_in(list(named.scalars()))
 
 
 def has_text() -> ColumnElement[bool]:

@@ -20,7 +20,7 @@ from hiermem_core.backends.words import (
 from hiermem_core.models.moments import from_milliseconds, to_milliseconds
 from hiermem_core.models.turns import is_blank
 from hiermem_core.storage.database import slices
-from hiermem_core.storage.listing import among, as_list, triples
+from hiermem_core.storage.given import as_given, given, given_triples
 from hiermem_core.storage.numbering import next_numbers
 from hiermem_core.storage.tables import participants, searchable, turns
 
@@ -169,16 +169,16 @@ def captions_of(turn: Turn) -> list[str]:
 
 _FACTS = select(
     _S.number, _S.thread, _S.position, _S.part, _S.author, _S.words, _S.is_question
-).where(_S.number.in_(among("numbers")), _S.thread.is_not(None))
+).where(_S.number.in_(given("numbers")), _S.thread.is_not(None))
 
 
 def facts_of(connection: Connection, numbers: Collection[int]) -> dict[int, TurnFacts]:
     """Return what ranking asks of those rows that are turns."""
-    found = connection.execute(_FACTS, {"numbers": as_list(numbers)})
+    found = connection.execute(_FACTS, {"numbers": as_given(numbers)})
     return {row[0]: TurnFacts(*row[1:]) for row in found}
 
 
-_places, _thread, _part, _position = triples("places")
+_places, _thread, _part, _position = given_triples("places")
 _AT = select(_S.number, _S.thread, _S.seq).join_from(
     _places,
     searchable,
@@ -190,7 +190,7 @@ def numbers_at(
     connection: Connection, places: Collection[Place], before: tuple[int, int] | None
 ) -> list[int]:
     """Return the rows of turns at some places; of one thread only those before a seq."""
-    found = connection.execute(_AT, {"places": as_list(places)})
+    found = connection.execute(_AT, {"places": as_given(places)})
     thread, seq = before or (None, None)
     return [row[0] for row in found if row[1] != thread or seq is None or row[2] < seq]
 

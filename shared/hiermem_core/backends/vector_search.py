@@ -26,7 +26,7 @@ from hiermem_core.storage.given import as_given, given
 from hiermem_core.storage.tables import memory_entries, searchable, vectors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
     from sqlalchemy import Connection, Select
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hiermem_core.backends.indexing import Indexer
     from hiermem_core.backends.matrices import Matrices
     from hiermem_core.backends.planner import Planner, Way
-    from hiermem_core.backends.records import Vector
+    from hiermem_core.backends.records import Cosines, Vector
     from hiermem_core.backends.restrictions import Scope
     from hiermem_core.backends.sql_restrictions import Shape
     from hiermem_core.storage.database import Database
@@ -185,8 +185,9 @@ class VectorSearch:
 
     def _candidates(self, asked: _Asked) -> list[Found]:
         query = select(*COLUMNS).where(_V.row.in_(self._rows_in(asked.scope)), _of_embedder)
-        records = asked.connection.execute(query, facts_of(asked.scope) | asked.facts).all()
-        return self._best_passing(asked, *cosines_of(records, asked.unit))
+        return self._best_passing(
+            asked, *_cosines(asked, query, facts_of(asked.scope) | asked.facts)
+        )
 
     def _scan(self, asked: _Asked) -> list[Found]:
         """Scan the tenant's matrix: first past the restrictions, then only what is within."""
@@ -249,10 +250,10 @@ class VectorSearch:
             return []
         return self._best_passing(asked, *self._read(asked, numbers.tolist()))
 
-    def _read(self, asked: _Asked, numbers: list[int]) -> tuple[NDArray[np.int64], Vector]:
+    def _read(self, asked: _Asked, numbers: list[int]) -> tuple[NDArray[np.int64], Cosines]:
         """Return the numbers of these vectors that are there, and their cosines."""
         facts = {"numbers": as_given(numbers), "embedder": asked.embedder}
-        return cosines_of(asked.connection.execute(_RECORDS_OF, facts).all(), asked.unit)
+        return _cosines(asked, _RECORDS_OF, facts)
 
     def _in_blocks(self, asked: _Asked) -> list[Found]:
         """Scan what the database holds, a block at a time, in bounded memory."""
@@ -266,7 +267,7 @@ class VectorSearch:
         return found
 
     def _best_passing(
-        self, asked: _Asked, numbers: NDArray[np.int64], cosines: Vector
+        self, asked: _Asked, numbers: NDArray[np.int64], cosines: Cosines
     ) -> list[Found]:
         """Return the best rows of these vectors that are in scope, at least as many as asked."""
         size = asked.limit + _SPARE
@@ -277,7 +278,7 @@ class VectorSearch:
                 return found
             size *= _MORE
 
-    def _passing(self, asked: _Asked, numbers: NDArray[np.int64], cosines: Vector) -> list[Found]:
+    def _passing(self, asked: _Asked, numbers: NDArray[np.int64], cosines: Cosines) -> list[Found]:
         """Return the rows of these vectors that are in scope, in their order."""
         if not len(numbers):
             return []
@@ -288,7 +289,7 @@ class VectorSearch:
         facts = facts_of(asked.scope) | asked.facts | {"numbers": as_given(cosine_of)}
         return sorted(
             (-cosine_of[number], -changed, entry_id or "", row)
-            for number, row, changed, entry_id in asked.connection.execute(query, facts)
+            for number, row, changed, entry_id in asked.connection.execute(query, facts).all()
         )
 
     def _rows_in(self, scope: Scope) -> Select[tuple[int]]:
@@ -314,6 +315,18 @@ def _rows_of(shape: Shape) -> Select[Any]:
     if shape.turns is not None:
         query = query.outerjoin(searchable, _S.number == _V.row)
     return query.where(_V.number.in_(given("numbers")), _of_embedder, in_scope(shape))
+
+
+def _cosines(
+    asked: _Asked, query: Select[Any], facts: Mapping[str, Any]
+) -> tuple[NDArray[np.int64], Cosines]:
+    """Return the numbers of a query of `COLUMNS`, and the cosines; holds a block at a time."""
+    blocks = [
+        cosines_of(records, asked.unit)
+        for records in asked.connection.execute(query, facts).partitions(_BLOCK)
+    ]
+    numbers, cosines = zip(*(blocks or [cosines_of([], asked.unit)]), strict=True)
+    return np.concatenate(numbers), np.concatenate(cosines)
 
 
 def _check_length(asked: _Asked) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Text, and_, cast, delete, func, select, update
+from sqlalchemy import Text, and_, bindparam, cast, delete, func, select, update
 
 from hiermem_core.backends.records import Settled, Waiting
 from hiermem_core.backends.retrying import MOST_ATTEMPTS, after_failure
@@ -27,6 +27,20 @@ _E, _O = memory_entries.c, outbox.c
 _NAME = func.coalesce(_E.id, threads.c.thread_id + " #" + cast(searchable.c.seq, Text))
 
 
+_EVER = 2**62
+_SOME = (
+    select(_O.number)
+    .where(
+        _O.tenant == bindparam("of"),
+        _O.change == EMBED,
+        _O.attempts < MOST_ATTEMPTS,
+        _O.due_at <= bindparam("due_ms"),
+    )
+    .order_by(_O.number)
+    .limit(bindparam("limit"))
+)
+
+
 class WaitingRows:
     """Read what waits, and settle what was tried; the embedder is called in between."""
 
@@ -40,12 +54,9 @@ class WaitingRows:
         Args:
             due_ms: Leave rows alone whose pause after a failure ends later.
         """
-        query = _open_rows(tenant)
-        if due_ms is not None:
-            query = query.where(_O.due_at <= due_ms)
+        facts = {"of": tenant, "due_ms": _EVER if due_ms is None else due_ms, "limit": limit}
         with self._database.read() as connection:
-            found = connection.execute(query.order_by(_O.number).limit(limit))
-            rows: list[int] = list(found.scalars())
+            rows: list[int] = list(connection.execute(_SOME, facts).scalars())
             return Waiting(tuple(rows), texts_of(connection, rows) if rows else {})
 
     def settle(

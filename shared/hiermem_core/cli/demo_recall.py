@@ -66,7 +66,10 @@ def recall_steps(
     )
     ways = {"window only": False, "with recall": True}
     found = {way: _found(thread, questions, turns, recall=recall) for way, recall in ways.items()}
-    facts = {"budget": BUDGET, "by": "keywords and meaning" if model_id else "keywords"}
+    facts: dict[str, Any] = {
+        "budget": BUDGET,
+        "by": "keywords and meaning" if model_id else "keywords",
+    }
     counts = {way.replace(" ", "_"): _found_json(one) for way, one in found.items()}
     total = sum(len(question.evidence) for question in questions)
     facts |= {"questions": len(questions), "evidence": total, "found": counts}

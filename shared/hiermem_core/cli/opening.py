@@ -90,6 +90,32 @@ def lacks_embedder() -> bool:
     return is_wanted and default_embedder() is None
 
 
+def require_embedder() -> None:
+    """Raise where this command has no embedder to make vectors with.
+
+    Raises:
+        MissingExtraError: Its extra is not installed.
+        ConfigurationError: It is switched off.
+    """
+    if lacks_embedder():
+        raise core.MissingExtraError("embed", feature="making vectors")
+    settings = core.HierMemSettings.read()
+    if not settings.local_embedder or settings.backend == "sqlite":
+        names = "HIERMEM_LOCAL_EMBEDDER or HIERMEM_BACKEND"
+        raise core.ConfigurationError("embedder", f"is switched off; look at {names}")
+
+
+def require_lasting() -> None:
+    """Raise where an entry would be gone when the command ends.
+
+    Raises:
+        ConfigurationError: The backend keeps entries in memory.
+    """
+    if core.HierMemSettings.read().backend == "in_memory":
+        reason = "in_memory keeps entries only while a program runs; unset HIERMEM_BACKEND"
+        raise core.ConfigurationError("backend", reason)
+
+
 def _data_folder() -> str:
     import platformdirs  # noqa: PLC0415 - not needed for --help
 

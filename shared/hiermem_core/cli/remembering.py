@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiermem_core.cli.given import given_fields, given_json, given_text
-from hiermem_core.cli.opening import opened_tenant
+from hiermem_core.cli.opening import opened_tenant, require_lasting
 from hiermem_core.cli.options import (
     JsonOption,
     KeyOption,
@@ -84,11 +84,12 @@ def remember(
         user_id=user,
     )
     content = given_text("text", text)
+    require_lasting()
     with opened_tenant(location, tenant, create=True) as owner:
         entry = _stored(owner, owner.remember(content, **fields))
         place = f"{owner.location}, tenant {owner.name}, namespace {entry.namespace}"
     emit({"tenant": owner.name, "entry": entry_json(entry)}, [entry.id], as_json=as_json)
-    note(f"{_outcome(entry)} {place}", quiet=quiet)
+    note(f"{_outcome(entry, has_key=key is not None)} {place}", quiet=quiet)
 
 
 def update(
@@ -151,10 +152,12 @@ def _stored(owner: "Tenant", entry_id: str) -> "MemoryEntry":
     return entry
 
 
-def _outcome(entry: "MemoryEntry") -> str:
-    if entry.times_stored > 1:
-        return f"was there already, stored {counted(entry.times_stored, 'time')} in"
-    return "remembered in" if entry.version == 1 else f"replaced, version {entry.version}, in"
+def _outcome(entry: "MemoryEntry", *, has_key: bool) -> str:
+    if entry.version == 1:
+        return "remembered in"
+    if has_key:
+        return f"replaced, version {entry.version}, in"
+    return f"was there already, stored {counted(entry.times_stored, 'time')} in"
 
 
 def _with_cleared(fields: dict[str, Any], clear: list[Clearable]) -> dict[str, Any]:

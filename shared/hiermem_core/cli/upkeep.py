@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiermem_core.cli.entry_wording import doctor_lines, is_well
-from hiermem_core.cli.opening import lacks_embedder, opened
+from hiermem_core.cli.opening import opened, require_embedder
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption
 from hiermem_core.cli.output import emit, note, table
 from hiermem_core.cli.progress import progress_bar
 from hiermem_core.cli.wording import counted
-from hiermem_core.errors import ConfigurationError, EmbedderMismatchError, MissingExtraError
+from hiermem_core.errors import ConfigurationError, EmbedderMismatchError
 
 if TYPE_CHECKING:
     from hiermem_core.models.health import Health
@@ -35,8 +35,7 @@ def reindex(
     on. Vectors by another embedder are made anew only
     with --change-embedder; until all are there the old ones answer.
     """
-    if lacks_embedder():
-        raise MissingExtraError("embed", feature="making vectors")
+    require_embedder()
     report = _reindexed(location, change="degrade" if change_embedder else "raise", quiet=quiet)
     line = (
         f"{counted(report.embedded, 'vector')} made by {report.model_id} ({report.dimension}); "

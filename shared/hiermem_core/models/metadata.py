@@ -16,6 +16,9 @@ METADATA_LIMIT = 64 * 1024
 
 DEPTH_LIMIT = 8
 
+_FEW, _SHORT = 40, 100
+"""Keys and texts of 100 characters take 1,200 bytes at most, as each may become six."""
+
 _MOST, _LEAST = 2**63 - 1, -(2**63)
 _SCALARS = (bool, int, float, str, type(None))
 
@@ -34,10 +37,20 @@ def checked_metadata(value: Any, cleaner: TextCleaner) -> dict[str, Any]:
     if not value:
         return {}
     copy: dict[str, Any] = _checked(value, "metadata", 1, cleaner)
-    size = len(dump_json(copy).encode())
+    size = 0 if _is_small(copy) else len(dump_json(copy).encode())
     if size > METADATA_LIMIT:
         raise LimitExceededError("metadata", limit=METADATA_LIMIT, actual=size)
     return copy
+
+
+def _is_small(value: dict[str, Any]) -> bool:
+    """Tell whether an object is surely within the limit, whatever its texts are escaped to."""
+    return len(value) <= _FEW and all(
+        len(key) <= _SHORT
+        and type(item) in _SCALARS
+        and (type(item) is not str or len(item) <= _SHORT)
+        for key, item in value.items()
+    )
 
 
 def _checked(value: Any, path: str, depth: int, cleaner: TextCleaner) -> Any:

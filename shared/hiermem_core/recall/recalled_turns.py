@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, select
 
 from hiermem_core.models.moments import from_milliseconds
-from hiermem_core.storage.listing import among, as_list
+from hiermem_core.storage.given import as_given, given
 from hiermem_core.storage.tables import searchable, threads, turns
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _SHOWN = (
     .add_columns(_S.caption, _T.created_at)
     .join(turns, and_(_T.thread == _S.thread, ~_T.archived, _T.seq == _S.seq))
     .join(threads, _H.number == _S.thread)
-    .where(_S.number.in_(among("numbers")))
+    .where(_S.number.in_(given("numbers")))
 )
 
 
@@ -60,7 +60,7 @@ def turns_before(
 def recalled_turns(connection: Connection, numbers: Collection[int]) -> dict[int, dict[str, Any]]:
     """Return what a `TurnHit` says of each of these rows that is a turn."""
     found: dict[int, dict[str, Any]] = {}
-    for row in connection.execute(_SHOWN, {"numbers": as_list(numbers)}):
+    for row in connection.execute(_SHOWN, {"numbers": as_given(numbers)}):
         number, thread_id, turn_id, seq, part, role, author, content, caption, created_at = row
         found[number] = {
             "thread_id": thread_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -85,7 +86,7 @@ def checked_draft(draft: EntryDraft, cleaner: TextCleaner) -> EntryDraft:
     return EntryDraft(
         content=_content(draft.content, cleaner),
         id=None if draft.id is None else check_name("id", draft.id),
-        namespace=format_namespace(draft.namespace),
+        namespace=_namespace(draft.namespace),
         type=_type(draft.type, cleaner),  # type: ignore[arg-type]
         key=checked_key(draft.key),
         tags=_tags(draft.tags),
@@ -112,6 +113,13 @@ def checked_fields(changes: Mapping[str, Any], cleaner: TextCleaner) -> dict[str
             reason = "cannot be changed" if name in _DRAFT_FIELDS else "is no field of an entry"
             raise InvalidInputError(name, f"{reason}; leave it out")
     return {name: _CHECKS[name](value, cleaner) for name, value in changes.items()}
+
+
+def _namespace(value: Any) -> str:
+    return _known_namespace(value) if isinstance(value, str) else format_namespace(value)
+
+
+_known_namespace = lru_cache(1024)(format_namespace)
 
 
 def _content(value: Any, cleaner: TextCleaner) -> str:

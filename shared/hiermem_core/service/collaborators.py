@@ -27,6 +27,7 @@ class Collaborators:
         merges: An entry that says the same as a living one is counted, not stored again.
         tell: Takes events, after their commit.
         location: Named in statistics; never holds a password.
+        check_open: Raises `ClosedError` after the close.
         health: Asks every part whether it works; figures are of one tenant, or of all.
     """
 
@@ -40,11 +41,16 @@ class Collaborators:
     merges: bool
     tell: Callable[[Event], None]
     location: str
+    check_open: Callable[[], None]
     health: Callable[[str | None], Health]
 
     def before_search(self, tenant: str) -> None:
-        """Embed the rows that wait, where they are few, so that the search finds them."""
+        """Embed the rows that wait, where they are few, so that the search finds them.
+
+        An index that is not open yet is opened in the background.
+        """
         self.catching_up.embed_few(tenant)
+        self.indexer.nudge(tenant)
 
     def after_write(self, tenant: str) -> None:
         """Have what waits done in the background, where it is much."""

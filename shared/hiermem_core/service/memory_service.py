@@ -74,6 +74,7 @@ class MemoryService:
             KeyConflictError: Id and key name two entries. Nothing was stored.
             EmbedderMismatchError: The location's vectors are by another embedder.
         """
+        self._shared.check_open()
         return self._writing.store_one(as_entry_draft(entry, fields)).id
 
     def retrieve(
@@ -90,6 +91,7 @@ class MemoryService:
         Raises:
             InvalidInputError: Neither an id nor a key was given, or both.
         """
+        self._shared.check_open()
         shared, now = self._shared, self._shared.clock.now()
         entry_id, place = _one_name(entry_id, namespace, key)
         generation = shared.backend.generation(self._tenant)
@@ -124,6 +126,7 @@ class MemoryService:
             VersionConflictError: `expected_version` is not the entry's. Nothing was changed.
             KeyConflictError: Another entry of the namespace bears the new key.
         """
+        self._shared.check_open()
         given = {**(changes or {}), **fields}
         change = (check_name("id", entry_id), given, expected_version)
         answers, failed = self._writing.change([change])
@@ -145,6 +148,7 @@ class MemoryService:
         Raises:
             InvalidInputError: Neither an id nor a key was given, or both.
         """
+        self._shared.check_open()
         entry_id, place = _one_name(entry_id, namespace, key)
         if entry_id is None:
             with self._shared.backend.read(self._tenant, self._shared.clock.now()) as reader:
@@ -165,6 +169,7 @@ class MemoryService:
             IndexUnavailableError: Semantic search waits for a reindex.
             EmbedderMismatchError: The location's vectors are by another embedder.
         """
+        self._shared.check_open()
         asked = as_query(query, fields)
         restrictions = restrictions_of(asked)
         self._shared.before_search(self._tenant)
@@ -180,6 +185,7 @@ class MemoryService:
         self, under: str | Sequence[str] | None = None, *, limit: int = 1000, offset: int = 0
     ) -> list[str]:
         """Return, sorted, the namespaces at or below `under` that hold an entry now."""
+        self._shared.check_open()
         page = as_query(None, {"limit": limit, "offset": offset})
         path = None if under is None else format_namespace(under)
         with self._shared.backend.read(self._tenant, self._shared.clock.now()) as reader:
@@ -191,6 +197,7 @@ class MemoryService:
         Raises:
             InvalidNamespaceError: It names no namespace; `forget(everything=True)` empties all.
         """
+        self._shared.check_open()
         path = format_namespace(namespace)
         query = as_query(None, {"namespace": path, "subtree": subtree})
         removed = self._clear(query)
@@ -224,6 +231,7 @@ class MemoryService:
             LimitExceededError: There are more than 10,000.
             BackendError: A batch cannot be written; what came before it is stored.
         """
+        self._shared.check_open()
         items = checked_items(entries)
         if batch_size < 1:
             raise InvalidInputError("batch_size", "must be at least 1")
@@ -243,6 +251,7 @@ class MemoryService:
 
     def bulk_get(self, ids: Iterable[str]) -> dict[str, MemoryEntry | None]:
         """Return for each id its entry, or `None`."""
+        self._shared.check_open()
         wanted = _distinct(ids)
         if not wanted:
             return {}
@@ -254,6 +263,7 @@ class MemoryService:
         self, updates: Iterable[tuple[str, EntryUpdate] | Mapping[str, Any]]
     ) -> BulkResult[MemoryEntry | None]:
         """Change many entries, given as `(id, changes)` or `{"id": ..., "update": {...}}`."""
+        self._shared.check_open()
         changes = [_as_change(update) for update in checked_items(updates)]
         if not changes:
             return BulkResult({})
@@ -265,11 +275,13 @@ class MemoryService:
 
     def bulk_delete(self, ids: Iterable[str]) -> BulkResult[bool]:
         """Delete many entries; say for each id whether there was one."""
+        self._shared.check_open()
         wanted = _distinct(ids)
         return BulkResult(self._writing.remove(wanted) if wanted else {})
 
     def purge_expired(self, *, limit: int = 1000) -> PurgeResult:
         """Remove up to `limit` expired entries; repeat until none remains."""
+        self._shared.check_open()
         if limit < 0:
             raise InvalidInputError("limit", "must be at least 0")
         with self._shared.backend.write(self._tenant, self._shared.clock.now()) as writer:
@@ -323,6 +335,7 @@ class MemoryService:
 
     def generation(self) -> int:
         """Return a figure that grows with every committed change of the tenant's entries."""
+        self._shared.check_open()
         return self._shared.backend.generation(self._tenant)
 
     def wait_for_index(self, timeout: float | None = None) -> bool:

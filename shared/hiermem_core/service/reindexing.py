@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -68,6 +69,7 @@ class Reindexing:
         parts.vectoriser.expect(embedder, name)
         refused = self._stage(target, progress) if is_other else 0
         parts.vectoriser.adopt(embedder)
+        parts.staged.remove_others()
         refused += self._fill(target, progress, retries=not is_other)
         for tenant in parts.tenants():
             parts.indexer.nudge(tenant)
@@ -111,11 +113,29 @@ class Reindexing:
             progress.start(*self._counts(name, in_memory=len(in_memory)))
             self._stage_rows(target, refused, progress)
             self._stage_memory(target, in_memory, progress)
-            is_done = staged.swap(name, refused, most=BATCH, now_ms=self._now_ms())
-        if self._parts.memory is not None:
-            self._parts.memory.take_over(name, in_memory)
+            is_done = self._swap(name, refused, in_memory)
         self._staged.clear()
         return len(refused)
+
+    def _swap(
+        self,
+        name: str,
+        refused: Mapping[int, str],
+        in_memory: Mapping[int, tuple[str, MadeVector]],
+    ) -> bool:
+        """Have the staged vectors count, those in memory at the same moment."""
+        memory = self._parts.memory
+        with ExitStack() as held:
+            is_done = self._parts.staged.swap(
+                name,
+                refused,
+                most=BATCH,
+                now_ms=self._now_ms(),
+                before_commit=lambda: memory and held.enter_context(memory.alone()),
+            )
+            if is_done and memory is not None:
+                memory.take_over(name, in_memory)
+        return is_done
 
     def _stage_rows(self, target: _Target, refused: dict[int, str], progress: _Progress) -> None:
         last = 0

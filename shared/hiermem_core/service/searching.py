@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from hiermem_core.backends.records import Scored
 from hiermem_core.backends.restrictions import Scope
 from hiermem_core.errors import (
     BackendError,
+    IndexUnavailableError,
     InvalidInputError,
     UnsupportedSearchError,
 )
@@ -135,7 +137,7 @@ class EntrySearch:
         wanted = query.offset + query.limit
         if not wanted:
             return SearchResult()
-        ranked = self._rank(query, mode, scope, wanted)
+        ranked = self._rank_again(query, mode, scope, wanted)
         rows = [row for row in ranked.rows if row[1] >= (query.threshold or 0)]
         with self._backend.read(self._tenant, now) as reader:
             page = _first_living(reader, rows, wanted, in_legs=mode != "keyword")[query.offset :]
@@ -154,6 +156,15 @@ class EntrySearch:
         if not query.explain:
             return {}
         return {**ranked.terms.get(number, {}), "plan": ranked.plan}
+
+    def _rank_again(self, query: MemoryQuery, mode: str, scope: Scope, wanted: int) -> Ranked:
+        """Rank, and once more where a reindex ended in between."""
+        name = self._vectoriser.name
+        with suppress(IndexUnavailableError):
+            ranked = self._rank(query, mode, scope, wanted)
+            if self._vectoriser.name == name:
+                return ranked
+        return self._rank(query, mode, scope, wanted)
 
     def _rank(self, query: MemoryQuery, mode: str, scope: Scope, wanted: int) -> Ranked:
         if mode == "keyword":

@@ -95,6 +95,11 @@ class Vectoriser:
         return "index_rebuilding" if self.is_degraded else "semantic_unavailable"
 
     @property
+    def name(self) -> str:
+        """The name of the vectors that count; `""` while there is none."""
+        return self.recorded.name()
+
+    @property
     def model_id(self) -> str | None:
         """The embedder's model; `None` without one."""
         return None if self.embedder is None else self.embedder.model_id

@@ -25,8 +25,15 @@ def given_pairs(name: str) -> Select[Any]:
     return select(func.json_extract(value, "$[0]"), func.json_extract(value, "$[1]"))
 
 
+def given_triples(name: str) -> tuple[Any, ...]:
+    """Return the table of the triples that `as_given` binds under a name, and its columns."""
+    each = _each(name)
+    columns = (func.json_extract(each.c.value, f"$[{place}]") for place in range(3))
+    return each, *columns
+
+
 def as_given(values: Iterable[Any]) -> str:
-    """Return numbers, texts, or pairs of them as what is bound."""
+    """Return numbers, texts, or pairs or triples of them as what is bound."""
     return dump_json(list(values))
 
 

@@ -297,9 +297,8 @@ def _create_keywords(_: object, connection: Connection, **__: object) -> None:
     `scope` holds tokens of what the row belongs to and has no weight in its rank; `body` its words.
     """
     tokenizer = TOKENIZER.replace('"', '""')
-    connection.exec_driver_sql(
-        f'CREATE VIRTUAL TABLE IF NOT EXISTS keywords USING fts5(scope, body, tokenize="{tokenizer}")'
-    )
+    columns = f'scope, body, tokenize="{tokenizer}"'
+    connection.exec_driver_sql(f"CREATE VIRTUAL TABLE IF NOT EXISTS keywords USING fts5({columns})")
     connection.exec_driver_sql(
         "INSERT INTO keywords(keywords, rank) VALUES ('rank', 'bm25(0.0, 1.0)')"
     )

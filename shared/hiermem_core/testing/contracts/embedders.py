@@ -64,12 +64,14 @@ class EmbedderContract(MemoryContract):
         tenant, before = hiermem.tenant("acme"), vectors_of(hiermem)
         tenant.thread("t1").append(said(["three"]))
 
+        uses: dict[str, Callable[[], object]] = {
+            "store": lambda: tenant.remember("four"),
+            "search": lambda: tenant.memory.search_semantic("one"),
+            "turn": lambda: tenant.memory.wait_for_index(SECONDS),
+        }
+
         with pytest.raises(EmbedderMismatchError):
-            {
-                "store": lambda: tenant.remember("four"),
-                "search": lambda: tenant.memory.search_semantic("one"),
-                "turn": lambda: tenant.memory.wait_for_index(SECONDS),
-            }[use]()
+            uses[use]()
 
         assert vectors_of(hiermem) == before
 

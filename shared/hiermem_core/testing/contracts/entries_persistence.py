@@ -41,6 +41,7 @@ class PersistenceContract(MemoryContract):
             memory.store(f"alpha {number}", key=f"k{number}", metadata={"n": [number, 1.0, None]})
         memory.delete(namespace="default", key="k3")
         memory.update(ids_of(memory.search(key="k4"))[0], content="alpha, changed")
+        settle(memory)
         before = picture(memory)
         hiermem.close()
 
@@ -97,15 +98,17 @@ class PersistenceContract(MemoryContract):
         before = picture(memory)
         told = list(events)
 
+        writes: dict[str, Callable[[], Any]] = {
+            "store": lambda: memory.store("alpha three"),
+            "update": lambda: memory.update(one, content="beta", tags=[]),
+            "delete": lambda: memory.delete(one),
+            "bulk_insert": lambda: memory.bulk_insert(["beta one", "beta two"]),
+            "clear": lambda: memory.clear_namespace("default"),
+            "key": lambda: memory.store("beta", key="two"),
+        }
+
         with FaultPlan("rows.before_commit"), pytest.raises(InjectedFault):
-            {
-                "store": lambda: memory.store("alpha three"),
-                "update": lambda: memory.update(one, content="beta", tags=[]),
-                "delete": lambda: memory.delete(one),
-                "bulk_insert": lambda: memory.bulk_insert(["beta one", "beta two"]),
-                "clear": lambda: memory.clear_namespace("default"),
-                "key": lambda: memory.store("beta", key="two"),
-            }[kind]()
+            writes[kind]()
 
         assert changes(events) == changes(told)
         assert picture(memory) == before
@@ -122,7 +125,7 @@ class PersistenceContract(MemoryContract):
             memory.purge_expired(limit=6)
 
         assert memory.stats().expired == 10
-        left = []
+        left: list[int] = []
         while not left or left[-1]:
             left.append(memory.purge_expired(limit=6).remaining)
             assert ids_of(memory.search("alpha")) == [living]

@@ -46,6 +46,18 @@ CONTENTS = {
 
 UNSTORABLE = ("a\x00b", "hi \ud83d", "\udc00")
 
+UNFIT: tuple[dict[str, Any], ...] = (
+    *({"content": content} for content in ("", " \n\t\u2003", None, 7, b"x")),
+    *({"embedding": e} for e in ([1.0] * (DIMENSIONS + 1), [], [0.0] * DIMENSIONS, "abc")),
+    *({"embedding": [x] + [1.0] * (DIMENSIONS - 1)} for x in (float("nan"), 1e39, None)),
+    *({"trust": trust} for trust in (-0.1, 1.1, float("nan"), "high", True)),
+    *({"tags": tags} for tags in ("abc", [1], [""], None, 5)),
+    *({"key": key} for key in ("", 5)),
+    *({"derived_from": ids} for ids in ("abc", [""], [1], None)),
+    {"unknown": 1},
+)
+"""Fields that no entry can have."""
+
 NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - a naive moment is what is refused
 
 
@@ -176,40 +188,26 @@ class TextContract(MemoryContract):
         west = moments[1].astimezone(timezone(timedelta(hours=-8)))
         assert found(memory, created_after=west) == {"b", "c"}
 
-    @pytest.mark.parametrize(
-        "fields",
-        [
-            *({"content": content} for content in ("", " \n\t\u2003", None, 7, b"x")),
-            *({"embedding": e} for e in ([1.0] * (DIMENSIONS + 1), [], [0.0] * DIMENSIONS, "abc")),
-            *({"embedding": [x] + [1.0] * (DIMENSIONS - 1)} for x in (float("nan"), 1e39, None)),
-            *({"trust": trust} for trust in (-0.1, 1.1, float("nan"), "high", True)),
-            *({"tags": tags} for tags in ("abc", [1], [""], None, 5)),
-            *({"key": key} for key in ("", 5)),
-            *({"derived_from": ids} for ids in ("abc", [""], [1], None)),
-            {"unknown": 1},
-        ],
-        ids=repr,
-    )
     def test_input_that_cannot_be_stored_is_refused_and_nothing_is_lost(
-        self, memory: MemoryService, fields: dict[str, Any]
+        self, memory: MemoryService
     ) -> None:
         memory.store("one", id="one", key="k", tags=["t"])
         before = everything(memory)
-        given = {"content": "two", **fields}
 
-        for attempt in (
-            lambda: memory.store(given),
-            lambda: memory.update("one", fields),  # type: ignore[arg-type]
-            lambda: memory.bulk_insert([given]).raise_for_errors(),
-        ):
-            with pytest.raises(InvalidInputError) as refused:
-                attempt()
-            assert isinstance(refused.value, DimensionMismatchError) == (
-                len(fields.get("embedding") or ()) > DIMENSIONS
-            )
-        (failure,) = memory.bulk_update([("one", fields)]).failed  # type: ignore[list-item]
+        for fields in UNFIT:
+            given = {"content": "two", **fields}
+            is_long = len(fields.get("embedding") or ()) > DIMENSIONS
+            for attempt in (
+                lambda given=given: memory.store(given),
+                lambda fields=fields: memory.update("one", fields),
+                lambda given=given: memory.bulk_insert([given]).raise_for_errors(),
+            ):
+                with pytest.raises(InvalidInputError) as refused:
+                    attempt()
+                assert isinstance(refused.value, DimensionMismatchError) == is_long
+            (failure,) = memory.bulk_update([("one", fields)]).failed  # type: ignore[list-item]
+            assert failure.index == 0
 
-        assert failure.index == 0
         assert everything(memory) == before
 
     def test_a_question_of_another_length_is_refused(self, memory: MemoryService) -> None:

@@ -8,9 +8,9 @@ from hiermem_core.models.turns import Turn, TurnDraft
 from hiermem_core.tokens.counters import tool_schema_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from hiermem_core import HierMem
+    from hiermem_core import HierMem, Thread
     from hiermem_core.models.context import Context, ContextWarning, WarningCode
     from hiermem_core.protocols import TokenCounter
 
@@ -29,6 +29,11 @@ def contents(context: Context) -> list[str | None]:
 def seqs(context: Context) -> tuple[int, ...]:
     """Return the places of the messages in their thread."""
     return tuple(turn.seq for turn in context.messages)
+
+
+def windows_of(thread: Thread, budgets: Iterable[int]) -> set[tuple[int, ...]]:
+    """Return the windows that some budgets give, by the seqs of their turns."""
+    return {seqs(thread.context(budget_tokens=budget, recall=False)) for budget in budgets}
 
 
 def tokens(counter: TokenCounter, turns: Sequence[TurnDraft | Turn]) -> int:

@@ -27,6 +27,8 @@ from hiermem_core.testing.contracts.index_probes import (
 from hiermem_core.testing.contracts.samples import said
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hiermem_core import HierMem
     from hiermem_core.models.events import Event
     from hiermem_core.service.memory_service import MemoryService
@@ -357,18 +359,18 @@ class VectorIndexContract(MemoryContract):
 
     @pytest.mark.parametrize("backend", ["sqlite", "in_memory"])
     def test_what_is_written_with_another_backend_is_in_the_index_later(
-        self, opened: object, backend: str
+        self, opened: Callable[..., HierMem], backend: str
     ) -> None:
-        with opened() as first:  # type: ignore[operator]
+        with opened() as first:
             filled(first)
             settle(first.tenant("acme").memory)
-        with opened(backend=backend) as second:  # type: ignore[operator]
+        with opened(backend=backend) as second:
             second.tenant("acme").remember("a plum")
             second.tenant("acme").thread("t1").append(said(["a medlar"]))
             settle(second.tenant("acme").memory)
             assert second.tenant("acme").memory.stats().index.pending == 0
 
-        third = opened()  # type: ignore[operator]
+        third = opened()
 
         memory = third.tenant("acme").memory
         wanted = {"a plum", "a medlar"} if backend == "sqlite" else {"a medlar"}

@@ -141,15 +141,17 @@ class RolledBackContract(MemoryContract):
         clock.advance(60)
         before = list(changes(events))
 
+        calls: dict[str, Callable[[], Any]] = {
+            "store": lambda: memory.store("three"),
+            "update": lambda: memory.update(stored, tags=["t"]),
+            "delete": lambda: memory.delete(stored),
+            "bulk_insert": lambda: memory.bulk_insert(["three", "four"]),
+            "clear": lambda: memory.clear_namespace("default"),
+            "purge": memory.purge_expired,
+        }
+
         with FaultPlan("rows.before_commit"), pytest.raises(InjectedFault):
-            {
-                "store": lambda: memory.store("three"),
-                "update": lambda: memory.update(stored, tags=["t"]),
-                "delete": lambda: memory.delete(stored),
-                "bulk_insert": lambda: memory.bulk_insert(["three", "four"]),
-                "clear": lambda: memory.clear_namespace("default"),
-                "purge": memory.purge_expired,
-            }[kind]()
+            calls[kind]()
 
         assert changes(events) == before
 
