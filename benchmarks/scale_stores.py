@@ -23,9 +23,9 @@ SINGLES = 300
 FIELDS = ("half", "percent", "permille")
 
 
-def opened_hiermem(folder: Path) -> HierMem:
+def opened_hiermem(folder: Path, **options: Any) -> HierMem:
     """Open the location of a size."""
-    return HierMem.open(folder / "hiermem", indexed_metadata=FIELDS)
+    return HierMem.open(folder / "hiermem", indexed_metadata=FIELDS, **options)
 
 
 def opened_collection(folder: Path) -> Any:
@@ -51,32 +51,39 @@ def note(folder: Path, **facts: float) -> None:
 
 
 def build_hiermem(folder: Path, size: int) -> None:
-    """Store all entries in bulk, have them indexed, and store, read and delete some one by one."""
+    """Store all entries in bulk, then have them indexed, then store some one by one.
+
+    The index is not built meanwhile, as it is by default: its threads share the interpreter lock
+    and the cores with whoever stores.
+    """
     vectors = stored_vectors(folder / "vectors.npy", size)
-    with opened_hiermem(folder) as hiermem:
+    with opened_hiermem(folder, index_threshold=10 * size) as hiermem:
         memory = hiermem.tenant("bench").memory
-        done = memory.stats().entries
-        for chunk in entries(size, done):
+        for chunk in entries(size, min(size, memory.stats().entries)):
             place = chunk[0]["metadata"]["place"]
             for entry, vector in zip(chunk, vectors[place : place + len(chunk)], strict=True):
                 entry["embedding"] = vector
             _timed(folder, "hiermem_bulk", lambda chunk=chunk: _stored(memory, chunk))
-        _timed(folder, "hiermem_index", memory.wait_for_index)
-        if done == size:
-            return
-        spare = memory_entries(size)
-        ids: list[str] = []
-        singles = [{**entry, "namespace": "spare"} for entry in spare]
-        note(folder, hiermem_single=_seconds(lambda: ids.extend(map(memory.store, singles))))
-        note(folder, hiermem_get=_seconds(lambda: [memory.retrieve(one) for one in ids]))
-        note(folder, hiermem_bulk_get=_seconds(lambda: memory.bulk_get(ids)))
-        half = SINGLES // 2
-        note(folder, hiermem_delete=_seconds(lambda: [memory.delete(one) for one in ids[:half]]))
-        note(folder, hiermem_bulk_delete=_seconds(lambda: memory.bulk_delete(ids[half:])))
+    with opened_hiermem(folder) as hiermem:
+        memory = hiermem.tenant("bench").memory
+        if "hiermem_delete" not in facts_of(folder):
+            _index_and_store_singles(folder, memory, spare_entries(size))
         memory.wait_for_index()
 
 
-def memory_entries(size: int) -> list[dict[str, Any]]:
+def _index_and_store_singles(folder: Path, memory: Any, spare: list[dict[str, Any]]) -> None:
+    first, *singles = ({**entry, "namespace": "spare"} for entry in spare)
+    ids = [memory.store(first)]
+    _timed(folder, "hiermem_index", memory.wait_for_index)
+    note(folder, hiermem_single=_seconds(lambda: ids.extend(map(memory.store, singles))))
+    note(folder, hiermem_get=_seconds(lambda: [memory.retrieve(one) for one in ids]))
+    note(folder, hiermem_bulk_get=_seconds(lambda: memory.bulk_get(ids)))
+    half = len(ids) // 2
+    note(folder, hiermem_delete=_seconds(lambda: [memory.delete(one) for one in ids[:half]]))
+    note(folder, hiermem_bulk_delete=_seconds(lambda: memory.bulk_delete(ids[half:])))
+
+
+def spare_entries(size: int) -> list[dict[str, Any]]:
     """Return entries beside those that are searched, with their vectors."""
     texts, vectors = texts_of(size + 1, SINGLES), vectors_of(size + 1, SINGLES)
     return [
@@ -108,7 +115,7 @@ def build_chroma(folder: Path, size: int) -> None:
             )
     if done == size:
         return
-    spare = memory_entries(size)
+    spare = spare_entries(size)
     one_by_one = [(entry, entry.pop("embedding")) for entry in spare]
     note(
         folder,
@@ -135,15 +142,16 @@ def _added(
 
 def _timed(folder: Path, name: str, call: Callable[[], object]) -> None:
     """Add the seconds of a call, of the clock and of the processor, to what is kept."""
-    clock, processor = time.perf_counter(), time.process_time()
-    call()
+    started = time.perf_counter()
+    processor = _seconds(call)
+    clock = time.perf_counter() - started
     known = facts_of(folder)
-    clock += -time.perf_counter() - known.get(name, 0.0)
-    processor += -time.process_time() - known.get(f"{name}_processor", 0.0)
-    note(folder, **{name: -clock, f"{name}_processor": -processor})
+    both = {name: clock, f"{name}_processor": processor}
+    note(folder, **{key: known.get(key, 0.0) + seconds for key, seconds in both.items()})
 
 
 def _seconds(call: Callable[[], object]) -> float:
-    started = time.perf_counter()
+    """Return the seconds of the processor that a call takes, of all threads meanwhile."""
+    started = time.process_time()
     call()
-    return time.perf_counter() - started
+    return time.process_time() - started

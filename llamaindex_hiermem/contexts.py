@@ -36,9 +36,7 @@ def core_context(thread: Thread, *, limit: int, initial: int) -> Context:
         BudgetExceededError: What must be kept does not fit.
     """
     try:
-        return thread.context(
-            budget_tokens=limit, prefix_tokens=initial, recall=False
-        )
+        return thread.context(budget_tokens=limit, prefix_tokens=initial, recall=False)
     except ThreadNotFoundError:
         return _empty_context(thread, limit=limit, initial=initial)
 

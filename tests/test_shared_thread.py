@@ -228,7 +228,7 @@ def test_nothing_is_stored_twice_and_each_turn_names_its_framework(talk):
 
 def test_the_core_window_keeps_calls_of_both_with_their_results(talk):
     for budget in range(40, 400, 9):
-        window = talk.thread.context(budget_tokens=budget).messages
+        window = talk.thread.context(budget_tokens=budget, recall=False).messages
         called = [call.id for turn in window for call in turn.tool_calls]
         assert called == [turn.tool_call_id for turn in window if turn.role == "tool"]
         assert window[-1].content == "Take the train."

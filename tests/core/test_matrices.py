@@ -12,6 +12,7 @@ from hiermem_core.backends.matrices import (
     best,
     cosines_of,
     length_of,
+    products,
     unit_of,
     units_of,
 )
@@ -62,6 +63,15 @@ def test_cosines_of_records_are_those_of_a_matrix():
 
     assert numbers.tolist() == matrix.numbers.tolist()
     assert np.abs(cosines - matrix.cosines(unit)).max() <= 2e-6
+
+
+@pytest.mark.parametrize("count", [0, 1, 20, 21, 22, 1000])
+@pytest.mark.parametrize("dimension", [1, 384, 8192, 10_000])
+def test_products_are_those_of_numpy(count, dimension):
+    matrix = DICE.standard_normal((count, dimension)).astype("f4")
+    vector = DICE.standard_normal(dimension).astype("f4")
+
+    assert products(matrix, vector) == pytest.approx(matrix @ vector, rel=1e-4, abs=1e-3)
 
 
 def test_no_records_have_no_cosines():

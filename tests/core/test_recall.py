@@ -6,8 +6,7 @@ import pytest
 
 from hiermem_core import HierMem
 from hiermem_core.testing import FakeEmbedder
-from hiermem_core.testing.contracts.recalled_context import RecalledContextContract
-from hiermem_core.testing.contracts.recalling import RecallContract
+from hiermem_core.testing.contracts import RecallContract, RecalledContextContract
 
 SETUPS = {
     "words": {},

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiermem_core.backends.questions import named_participant, without_names
-from hiermem_core.storage.tables import TOKENIZER
 from hiermem_core.backends.words import (
     MAX_QUERY_WORDS,
     bm25,
@@ -25,6 +24,7 @@ from hiermem_core.backends.words import (
     turn_embedding_text,
     word_count,
 )
+from hiermem_core.storage.tables import TOKENIZER
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=("Cs",)))
 PIECES = st.lists(

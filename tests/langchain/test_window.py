@@ -132,7 +132,7 @@ def test_lc6_a_user_turn_above_the_budget_is_shortened_marked_and_reported(
     history.add_messages([*plain_exchanges(2), HumanMessage("a very long question " * 300)])
 
     window = history.window(100)
-    context = thread.context(budget_tokens=100)
+    context = thread.context(budget_tokens=100, recall=False)
 
     (shortened,) = window
     over = warning_of(context.warnings, "over_budget")
@@ -163,7 +163,7 @@ def test_lc6_under_raise_the_budget_is_an_error_with_its_figures(hiermem, histor
     history.add_messages([HumanMessage("a very long question " * 300)])
 
     with pytest.raises(BudgetExceededError) as exceeded:
-        thread.context(budget_tokens=100, on_over_budget="raise")
+        thread.context(budget_tokens=100, on_over_budget="raise", recall=False)
 
     assert exceeded.value.available == 100
     assert exceeded.value.needed == cost(hiermem, history.messages)
@@ -188,7 +188,7 @@ def test_lc7_a_window_of_k_exchanges_starts_at_a_user_turn_and_cuts_no_pair(hist
     history.add_messages([message for exchange in exchanges for message in exchange])
     profile = Profile(working_memory=ThreadOptions(window_exchanges=k))
 
-    context = thread.context(budget_tokens=100_000, profile=profile)
+    context = thread.context(budget_tokens=100_000, profile=profile, recall=False)
 
     window = [turn_to_message(turn) for turn in context.messages]
     assert window == [message for exchange in exchanges[-(k + 1) :] for message in exchange]
@@ -306,7 +306,7 @@ def test_lc11_one_warning_says_how_many_turns_of_which_roles_and_tokens_went(
     )
     stored = thread.turns()
 
-    context = thread.context(budget_tokens=150)
+    context = thread.context(budget_tokens=150, recall=False)
 
     kept = {turn.seq for turn in context.messages}
     gone = [turn for turn in stored if turn.seq not in kept]
@@ -325,7 +325,7 @@ def test_lc11_one_warning_says_how_many_turns_of_which_roles_and_tokens_went(
 def test_lc11_the_warning_names_the_turns_that_went(history, thread):
     history.add_messages(plain_exchanges(30))
 
-    context = thread.context(budget_tokens=150)
+    context = thread.context(budget_tokens=150, recall=False)
 
     (trimmed,) = context.warnings
     first, last = trimmed.detail["first_seq"], trimmed.detail["last_seq"]

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 _S = searchable.c
 _is_ours = _S.tenant == bindparam("tenant")
-_SPAN = select(
-    select(func.max(_S.number)).where(_is_ours).scalar_subquery()
-    - select(func.min(_S.number)).where(_is_ours).scalar_subquery()
-)
+_LAST = select(func.max(_S.number)).where(_is_ours)
+_LAST_OF_ALL = select(func.max(_S.number))
+_COUNT = select(func.count()).select_from(searchable).where(_is_ours)
 
 LEAST_ROWS = 20_000
 """With fewer rows every word is looked up: that takes a few milliseconds at most."""
@@ -38,6 +37,7 @@ class CommonWords:
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], tuple[int, bool]] = {}
+        self._rows: dict[str, tuple[int, int]] = {}
 
     def without(
         self, connection: Connection, tenant: str, number: int, words: Sequence[str]
@@ -49,11 +49,27 @@ class CommonWords:
         """
         if len(words) < 2:  # noqa: PLR2004 - one word is all there is to look up
             return words
-        rows = connection.execute(_SPAN, {"tenant": tenant}).scalar() or 0
+        rows = self.rows(connection, tenant)
         if rows < LEAST_ROWS:
             return words
         telling = [word for word in words if not self._is_common(connection, number, word, rows)]
         return telling or words
+
+    def rows(self, connection: Connection, tenant: str) -> int:
+        """Return about how many rows a tenant has; counted anew when it has grown by an eighth."""
+        last = connection.execute(_LAST, {"tenant": tenant}).scalar() or 0
+        rows, at = self._rows.get(tenant, (0, 0))
+        if not at or not 0 <= last - at <= rows // 8:
+            rows = connection.execute(_COUNT, {"tenant": tenant}).scalar_one()
+            if len(self._rows) >= _MOST_KNOWN:
+                self._rows.clear()
+            self._rows[tenant] = (rows, last)
+        return rows
+
+    def is_most(self, connection: Connection, tenant: str) -> bool:
+        """Tell whether most of the location's rows are the tenant's."""
+        last = connection.execute(_LAST_OF_ALL).scalar() or 0
+        return 2 * self.rows(connection, tenant) > last
 
     def _is_common(self, connection: Connection, number: int, word: str, rows: int) -> bool:
         known = self._known.get((number, word))

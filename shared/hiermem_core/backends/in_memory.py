@@ -20,7 +20,6 @@ from hiermem_core.backends.records import (
     VectorCounts,
     Waiting,
 )
-from hiermem_core.backends.restrictions import Restrictions
 from hiermem_core.backends.retrying import Retry, after_failure
 from hiermem_core.backends.words import bm25, plain_words, query_words
 from hiermem_core.models.namespaces import is_within
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from hiermem_core.backends.records import Attempt, EntryWrite, MadeVector, Vector
-    from hiermem_core.backends.restrictions import Scope
+    from hiermem_core.backends.restrictions import Restrictions, Scope
     from hiermem_core.models.entries import MemoryEntry
 
 

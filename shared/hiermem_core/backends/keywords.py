@@ -31,7 +31,6 @@ found_bm25: ColumnElement[float] = literal_column("-keywords.rank")
 matching = text("keywords MATCH :expression").bindparams(bindparam("expression"))
 by_rank: ColumnElement[float] = literal_column("keywords.rank")
 
-_ENTRY, _TURN = "e", "h"
 _MOST_THREADS = 64
 
 _PAGES_A_STEP = 1_000
@@ -42,12 +41,12 @@ _LEAST_CHANGES = 2
 @lru_cache(1024)
 def entry_scope(tenant: int, namespace: str) -> str:
     """Return the scope of an entry."""
-    return " ".join([_tenant_token(tenant), _ENTRY, *_namespace_tokens(namespace)])
+    return " ".join([_tenant_token(tenant), f"e{tenant}", *_namespace_tokens(tenant, namespace)])
 
 
 def turn_scope(tenant: int, thread: int) -> str:
     """Return the scope of a turn."""
-    return " ".join([_tenant_token(tenant), _TURN, _thread_token(thread)])
+    return " ".join([_tenant_token(tenant), f"u{tenant}", _thread_token(thread)])
 
 
 def add_keywords(connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
@@ -84,11 +83,8 @@ def shed_removed(database: Database) -> None:
 def expression_of(telling: Iterable[str], scope: Scope, tenant: int) -> str | None:
     """Return what to look up for words within a scope; `None` where nothing can match."""
     words = match_expression(telling, ())
-    either = list(_alternatives(scope))
-    if words is None or not either:
-        return None
-    joined = " OR ".join(f"({tokens})" for tokens in either)
-    return f'scope : ("{_tenant_token(tenant)}" AND ({joined})) AND {words}'
+    either = " OR ".join(f'"{token}"' for token in _alternatives(scope, tenant))
+    return None if words is None or not either else f"scope : ({either}) AND {words}"
 
 
 def rows_with(connection: Connection, tenant: int, word: str, *, limit: int) -> int:
@@ -99,30 +95,37 @@ def rows_with(connection: Connection, tenant: int, word: str, *, limit: int) -> 
     return connection.execute(select(func.count()).select_from(some), facts).scalar_one()
 
 
-def _alternatives(scope: Scope) -> Iterator[str]:
+def _alternatives(scope: Scope, tenant: int) -> Iterator[str]:
+    """Yield the tokens of which a row in scope has one.
+
+    Each costs as much as a word that stands in all rows that have it: FTS5 counts them.
+    """
+    namespace = None if scope.entries is None else scope.entries.namespace
+    has_all_turns = scope.threads is None or len(scope.threads) > _MOST_THREADS
+    if scope.entries is not None and namespace is None and has_all_turns:
+        yield _tenant_token(tenant)
+        return
     if scope.entries is not None:
-        namespace = scope.entries.namespace
-        token = "" if namespace is None else f' AND "{_namespace_token(namespace)}"'
-        yield f'"{_ENTRY}"{token}'
-    if scope.threads is None or len(scope.threads) > _MOST_THREADS:
-        yield f'"{_TURN}"'
+        yield f"e{tenant}" if namespace is None else _namespace_token(tenant, namespace)
+    if has_all_turns:
+        yield f"u{tenant}"
     else:
-        yield from (f'"{_thread_token(thread)}"' for thread in scope.threads)
+        yield from map(_thread_token, scope.threads or ())
 
 
-def _tenant_token(number: int) -> str:
-    return f"t{number}"
+def _tenant_token(tenant: int) -> str:
+    return f"t{tenant}"
 
 
-def _thread_token(number: int) -> str:
-    return f"{_TURN}{number}"
+def _thread_token(thread: int) -> str:
+    return f"h{thread}"
 
 
-def _namespace_tokens(namespace: str) -> Iterator[str]:
+def _namespace_tokens(tenant: int, namespace: str) -> Iterator[str]:
     segments = namespace.split("/")
     for depth in range(1, len(segments) + 1):
-        yield _namespace_token("/".join(segments[:depth]))
+        yield _namespace_token(tenant, "/".join(segments[:depth]))
 
 
-def _namespace_token(namespace: str) -> str:
-    return f"n{crc32(namespace.encode())}"
+def _namespace_token(tenant: int, namespace: str) -> str:
+    return f"n{tenant}x{crc32(namespace.encode())}"

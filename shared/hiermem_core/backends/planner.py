@@ -24,10 +24,12 @@ class Planner:
     Attributes:
         exact_limit: So many rows are scanned exactly: one numpy product over 16,000 vectors of
             384 numbers takes under a millisecond, an approximate index 1 to 2.
+        few: So many rows are read and scanned sooner than the index is asked for a first batch.
         most_fetched: Hits asked of the approximate index at most, before an exact scan is cheaper.
     """
 
     exact_limit: int = 16_000
+    few: int = 1_000
     most_fetched: int = 5_000
 
     def way(self, *, matching: int | None, total: int, indexed: bool, in_memory: bool) -> Way:

@@ -100,6 +100,12 @@ class Scope:
         return every_entry and self.threads is None and self.unseen_before is None
 
     @property
+    def is_broad(self) -> bool:
+        """Tell whether neither a namespace nor a thread narrows it."""
+        namespace = None if self.entries is None else self.entries.namespace
+        return namespace is None and not self.threads
+
+    @property
     def has_turns(self) -> bool:
         """Tell whether turns are searched."""
         return self.threads is None or bool(self.threads)

@@ -32,7 +32,7 @@ from hiermem_core.backends.sql_restrictions import (
 )
 from hiermem_core.backends.sql_writer import SqlWriter
 from hiermem_core.backends.tenants import generation_of, tenant_number
-from hiermem_core.backends.words import query_words
+from hiermem_core.backends.words import match_expression, query_words
 from hiermem_core.storage.tables import memory_entries, searchable
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 ROWS_OF_TENANT = "SELECT count(*) FROM searchable WHERE tenant = ?"
 
 _E, _S = memory_entries.c, searchable.c
+_NOTHING = Scored((), "keyword index: nothing to look up")
 _SPARE = 50
 _ALL = -1
 
@@ -138,15 +139,19 @@ class SqlBackend:
         """Return the rows with words of the question, by BM25, best first."""
         with self._database.read() as connection:
             tenant = tenant_number(connection, scope.tenant)
-            expression = None
-            if tenant is not None:
-                words = query_words(question)
-                telling = self._common.without(connection, scope.tenant, tenant, words)
-                expression = expression_of(telling, scope, tenant)
-            if expression is None:
-                return Scored((), "keyword index: nothing to look up")
-            rows = self._matches(connection, scope, expression, limit)
-            return Scored(tuple(rows), "keyword index")
+            if tenant is None:
+                return _NOTHING
+            words = query_words(question)
+            telling = self._common.without(connection, scope.tenant, tenant, words)
+            expression = expression_of(telling, scope, tenant)
+            plain = match_expression(telling, ())
+            if expression is None or plain is None:
+                return _NOTHING
+            attempts = [(expression, size) for size in _sizes(limit)]
+            if scope.is_broad and self._common.is_most(connection, scope.tenant):
+                attempts.insert(0, (plain, attempts[0][1]))
+            rows = self._matches(connection, scope, attempts, limit)
+        return Scored(tuple(rows), "keyword index")
 
     def nearest(self, scope: Scope, vector: Vector, *, limit: int) -> Scored:
         """Return the rows with the nearest vectors, by cosine, best first."""
@@ -201,25 +206,35 @@ class SqlBackend:
         self._search.forget(tenant)
 
     def _matches(
-        self, connection: Connection, scope: Scope, expression: str, limit: int
+        self, connection: Connection, scope: Scope, attempts: list[tuple[str, int]], limit: int
     ) -> list[tuple[int, float]]:
         """Take more and more of the best matches, until enough of them are in scope.
 
         Looking up every match of common words costs several times what ranking them does.
+
+        Args:
+            attempts: Expressions, and how many of their best matches to take.
         """
         query = _best_matches(shape_of(scope))
         fits = filter_of(scope, fields=self._fields)
         query = query if fits is None else query.add_columns(fits.label("fits"))
-        facts = facts_of(scope) | {"expression": expression}
+        facts = facts_of(scope)
         rows: list[tuple[int, float]] = []
-        for size in (limit + _SPARE, 8 * (limit + _SPARE), _ALL):
-            found = connection.execute(query, facts | {"size": size}).all()
+        for expression, size in attempts:
+            found = connection.execute(
+                query, facts | {"expression": expression, "size": size}
+            ).all()
             is_all = len(found) != size
-            edge = 0.0 if is_all else found[-1].value
+            edge = 0.0 if is_all else found[-1][1]
             rows = [(row[0], row[1]) for row in found if row.is_in and row[-1] and row[1] > edge]
             if is_all or len(rows) >= limit:
                 break
         return rows[:limit]
+
+
+def _sizes(limit: int) -> tuple[int, int, int]:
+    """Return how many of the best matches to take in turn."""
+    return limit + _SPARE, 8 * (limit + _SPARE), _ALL
 
 
 @lru_cache(MOST_STATEMENTS)

@@ -118,11 +118,11 @@ class SqlReader:
             _E.tenant == self.tenant, within(restrictions, self.tenant, fields=self._fields)
         )
         if ids is None:
-            return {number: name for number, name in self.connection.execute(query)}
+            return dict(self.connection.execute(query).all())
         found: dict[int, str] = {}
         for some in slices(list(ids)):
             rows = self.connection.execute(query.where(_E.id.in_(some)))
-            found |= {number: name for number, name in rows}
+            found |= dict(rows.all())
         return found
 
     def derivations(self) -> dict[str, Derivation]:

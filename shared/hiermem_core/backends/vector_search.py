@@ -141,11 +141,13 @@ class VectorSearch:
         is_usable = not is_small and self._indexer.is_usable(asked.scope.tenant)
         share = 1.0
         if is_usable and not asked.scope.is_everything:
+            if self._matching(asked, self._planner.few) is not None:
+                return "candidates", self._candidates(asked)
             found, share = self._first_batch(asked)
             if len(found) >= asked.limit and self._planner.is_plenty(share, total):
                 return "index", found
         way = self._planner.way(
-            matching=None if is_small else self._matching(asked),
+            matching=None if is_small else self._matching(asked, self._planner.exact_limit),
             total=total,
             indexed=is_usable,
             in_memory=is_small or self._matrices.fits(total, len(asked.unit)),
@@ -173,11 +175,10 @@ class VectorSearch:
             self._totals[key] = (known, last)
         return known
 
-    def _matching(self, asked: _Asked) -> int | None:
-        """Return the rows in scope; `None` where it is not restricted, or they are too many."""
+    def _matching(self, asked: _Asked, limit: int) -> int | None:
+        """Return the rows in scope; `None` where it is not restricted, or they are more."""
         if asked.scope.is_everything:
             return None
-        limit = self._planner.exact_limit
         some = self._rows_in(asked.scope).limit(limit + 1).subquery()
         query = select(func.count()).select_from(some)
         count = asked.connection.execute(query, facts_of(asked.scope)).scalar_one()
@@ -196,7 +197,7 @@ class VectorSearch:
         )
         cosines = matrix.cosines(asked.unit)
         numbers = matrix.numbers[: len(cosines)]
-        spare = _SPARE if asked.scope.is_everything else _SPARE + asked.limit // 4
+        spare = _SPARE if asked.scope.is_everything else _SPARE + min(3 * asked.limit, _SPARE * 4)
         places = best(cosines, asked.limit + spare)
         found = self._passing(asked, numbers[places], cosines[places])
         if len(found) >= asked.limit or len(places) == len(numbers):

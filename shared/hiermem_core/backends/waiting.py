@@ -156,5 +156,5 @@ def _note_failure(connection: Connection, row: int, attempt: Attempt, now_ms: in
 def texts_of(connection: Connection, rows: Collection[int]) -> dict[int, str]:
     """Return what is embedded of rows, entries and turns alike."""
     query = select(_E.number, _E.value).where(_E.number.in_(rows))
-    entries: dict[int, str] = {number: content for number, content in connection.execute(query)}
+    entries = dict(connection.execute(query).all())
     return entries | embedding_texts(connection, [row for row in rows if row not in entries])

@@ -154,6 +154,7 @@ def question_of(material: Material) -> str:
 def first_kept_seq(material: Material, counter: TokenCounter) -> int | None:
     """Return the first seq the window shows even if recall takes its whole share.
 
+    Where the whole thread fits, nothing of it has to be recalled: then it is the first of all.
     `None` where the thread has no stored turn that is shown.
     """
     units = [u for u in units_of([*material.load.window, *material.current]) if u.complete]
@@ -161,10 +162,19 @@ def first_kept_seq(material: Material, counter: TokenCounter) -> int | None:
     fixed = tokens_in(material.mandatory.sections(counter))
     room = material.budget - fixed - tokens_of(current, counter)
     within, _ = split_by_cap(units[:-1], material.cap)
-    least = room - int(max(0, room) * material.recall_share)
-    kept, _ = split_by_room(within, max(0, least), counter)
+    least = max(0, room - int(max(0, room) * material.recall_share))
+    if _holds_the_thread(material, units) and not split_by_room(within, room, counter)[1]:
+        least = room
+    kept, _ = split_by_room(within, least, counter)
     shown = [turn.seq for unit in kept for turn in unit.turns] + [turn.seq for turn in current]
     return min(shown, default=None)
+
+
+def _holds_the_thread(material: Material, units: Sequence[Unit]) -> bool:
+    """Tell whether the loaded window left nothing of the thread out."""
+    left_out = {"turns_trimmed", "turns_not_covered"}
+    is_whole = left_out.isdisjoint(told.code for told in material.load.warnings)
+    return is_whole and not split_by_cap(units[:-1], material.cap)[1]
 
 
 def _placed_memory(

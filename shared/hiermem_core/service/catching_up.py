@@ -88,14 +88,17 @@ class CatchingUp:
         """
         if not self._vectoriser.is_on:
             return not any(backend.waiting(tenant, limit=1).rows for backend in self._backends)
-        return all([self._empty(backend, tenant, until, is_patient) for backend in self._backends])
+        emptied = [
+            self._empty(backend, tenant, until, is_patient=is_patient) for backend in self._backends
+        ]
+        return all(emptied)
 
     def after_fork(self) -> None:
         """Begin with a free lock in a forked child."""
         self._turn = threading.Lock()
 
     def _empty(
-        self, backend: Backend, tenant: str, until: Callable[[], bool], is_patient: bool
+        self, backend: Backend, tenant: str, until: Callable[[], bool], *, is_patient: bool
     ) -> bool:
         """Embed batch by batch, in turn with others who do, so that no row is embedded twice."""
         goes_on = True

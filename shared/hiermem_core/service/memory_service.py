@@ -371,11 +371,11 @@ def _distinct(ids: Iterable[str]) -> list[str]:
 
 
 def _as_change(value: Any) -> tuple[str, Mapping[str, Any], int | None]:
-    if isinstance(value, dict) and set(value) >= {"id", "update"}:
-        entry_id, fields = value["id"], value["update"]
-        return check_name("id", entry_id), fields, value.get("expected_version")
-    if isinstance(value, tuple) and len(value) == 2:
-        return check_name("id", value[0]), value[1], None
+    match value:
+        case {"id": entry_id, "update": fields}:
+            return check_name("id", entry_id), fields, value.get("expected_version")
+        case (entry_id, fields):
+            return check_name("id", entry_id), fields, None
     raise InvalidInputError("updates", "must be (id, changes) pairs")
 
 

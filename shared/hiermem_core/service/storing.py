@@ -125,7 +125,8 @@ def digest_of(entry: MemoryEntry | EntryDraft) -> str | None:
     if entry.type not in MERGED_TYPES or entry.key is not None:
         return None
     text = " ".join(unicodedata.normalize("NFC", entry.content).split())
-    facts = [text, entry.type, str(entry.namespace), entry.user_id, list(entry.tags), _sorted(entry.metadata)]
+    said_where = [text, entry.type, str(entry.namespace), entry.user_id]
+    facts = [*said_where, list(entry.tags), _sorted(entry.metadata)]
     return hashlib.sha256(dump_json(facts).encode()).hexdigest()[:_DIGEST_DIGITS]
 
 

@@ -9,66 +9,81 @@ A test file gives the fixtures that a contract asks for, and pytest runs the res
 
 Needs pytest and hypothesis, which nothing else in HierMem imports.
 """
+# ruff: noqa: E402 - imported after the rewriting is asked for, so a failing assert shows its values
+
+from pkgutil import iter_modules
 
 import pytest
 
-_TESTED = (
-    *("bulk", "context", "counters", "entries", "entries_base", "entries_duplicates"),
-    *(
-        "entries_expiry",
-        "entries_metadata",
-        "entries_namespaces",
-        "entries_persistence",
-        "entries_text",
-        "failing",
-    ),
-    *("limits", "memory", "properties", "searching", "searching_filters", "searching_vectors"),
-    *("searching_words", "soundness", "threads"),
-)
-pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _TESTED))
+pytest.register_assert_rewrite(*(f"{__name__}.{found.name}" for found in iter_modules(__path__)))
 
-# Imported below, so that a failing assert shows its values.
-from hiermem_core.testing.contracts.bulk import BulkContract  # noqa: E402
-from hiermem_core.testing.contracts.context import AssemblerContract  # noqa: E402
-from hiermem_core.testing.contracts.counters import TokenCounterContract  # noqa: E402
-from hiermem_core.testing.contracts.entries import EntryContract  # noqa: E402
-from hiermem_core.testing.contracts.entries_base import MemoryContract  # noqa: E402
-from hiermem_core.testing.contracts.entries_duplicates import DuplicateContract  # noqa: E402
-from hiermem_core.testing.contracts.entries_expiry import ExpiryContract  # noqa: E402
-from hiermem_core.testing.contracts.entries_metadata import MetadataContract  # noqa: E402
-from hiermem_core.testing.contracts.entries_namespaces import NamespaceContract  # noqa: E402
-from hiermem_core.testing.contracts.entries_persistence import PersistenceContract  # noqa: E402
-from hiermem_core.testing.contracts.entries_text import TextContract  # noqa: E402
-from hiermem_core.testing.contracts.failing import FailingCounterContract  # noqa: E402
-from hiermem_core.testing.contracts.limits import LimitContract  # noqa: E402
-from hiermem_core.testing.contracts.memory import ThreadMemoryContract  # noqa: E402
-from hiermem_core.testing.contracts.properties import ContextPropertiesContract  # noqa: E402
-from hiermem_core.testing.contracts.searching import SearchContract  # noqa: E402
-from hiermem_core.testing.contracts.searching_filters import FilterContract  # noqa: E402
-from hiermem_core.testing.contracts.searching_vectors import SemanticContract  # noqa: E402
-from hiermem_core.testing.contracts.searching_words import HybridContract, KeywordContract  # noqa: E402
-from hiermem_core.testing.contracts.threads import ThreadStoreContract  # noqa: E402
+from hiermem_core.testing.contracts.bulk import BulkContract
+from hiermem_core.testing.contracts.context import AssemblerContract
+from hiermem_core.testing.contracts.counters import TokenCounterContract
+from hiermem_core.testing.contracts.embedders import EmbedderContract
+from hiermem_core.testing.contracts.embedders_reindex import ReindexContract
+from hiermem_core.testing.contracts.entries import EntryContract
+from hiermem_core.testing.contracts.entries_base import MemoryContract
+from hiermem_core.testing.contracts.entries_duplicates import DuplicateContract
+from hiermem_core.testing.contracts.entries_expiry import ExpiryContract
+from hiermem_core.testing.contracts.entries_metadata import MetadataContract
+from hiermem_core.testing.contracts.entries_namespaces import NamespaceContract
+from hiermem_core.testing.contracts.entries_persistence import PersistenceContract
+from hiermem_core.testing.contracts.entries_text import TextContract
+from hiermem_core.testing.contracts.failing import FailingCounterContract
+from hiermem_core.testing.contracts.forgetting import ForgettingContract
+from hiermem_core.testing.contracts.forgetting_in_flight import ForgettingInFlightContract
+from hiermem_core.testing.contracts.health import FailingRowsContract, HealthContract
+from hiermem_core.testing.contracts.indexing import (
+    IndexContract,
+    VectorIndexContract,
+    WaitingContract,
+)
+from hiermem_core.testing.contracts.limits import LimitContract
+from hiermem_core.testing.contracts.memory import ThreadMemoryContract
+from hiermem_core.testing.contracts.observing import ObservingContract, RolledBackContract
+from hiermem_core.testing.contracts.properties import ContextPropertiesContract
+from hiermem_core.testing.contracts.recalled_context import RecalledContextContract
+from hiermem_core.testing.contracts.recalling import RecallContract
+from hiermem_core.testing.contracts.searching import SearchContract
+from hiermem_core.testing.contracts.searching_filters import FilterContract
+from hiermem_core.testing.contracts.searching_vectors import SemanticContract
+from hiermem_core.testing.contracts.searching_words import HybridContract, KeywordContract
+from hiermem_core.testing.contracts.threads import ThreadStoreContract
 
 __all__ = [
     "AssemblerContract",
     "BulkContract",
     "ContextPropertiesContract",
     "DuplicateContract",
+    "EmbedderContract",
     "EntryContract",
     "ExpiryContract",
     "FailingCounterContract",
+    "FailingRowsContract",
     "FilterContract",
+    "ForgettingContract",
+    "ForgettingInFlightContract",
+    "HealthContract",
     "HybridContract",
+    "IndexContract",
     "KeywordContract",
     "LimitContract",
     "MemoryContract",
     "MetadataContract",
     "NamespaceContract",
+    "ObservingContract",
     "PersistenceContract",
+    "RecallContract",
+    "RecalledContextContract",
+    "ReindexContract",
+    "RolledBackContract",
     "SearchContract",
     "SemanticContract",
     "TextContract",
     "ThreadMemoryContract",
     "ThreadStoreContract",
     "TokenCounterContract",
+    "VectorIndexContract",
+    "WaitingContract",
 ]

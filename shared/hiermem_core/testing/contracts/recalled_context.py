@@ -45,7 +45,8 @@ class RecalledContextContract:
         thread = tenant.thread("talk")
         thread.append([TurnDraft(role="user", content=FACT, id="fact")])
         thread.append([TurnDraft(role="assistant", content="Noted.", id="noted")])
-        thread.append(asked_and_answered(f"weather of day {number}" for number in range(200)))
+        talk = (f"weather of day {number} " + "and so on " * 8 for number in range(60))
+        thread.append(asked_and_answered(talk))
         tenant.memory.wait_for_index()
         return thread
 

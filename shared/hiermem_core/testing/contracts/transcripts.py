@@ -155,26 +155,33 @@ def currents(draw: st.DrawFn) -> Any:
     return draw(st.lists(st.sampled_from(CALL_IDS).flatmap(results), min_size=1, max_size=2))
 
 
+def earlier_turns() -> st.SearchStrategy[list[TurnDraft]]:
+    """Give turns to be recalled."""
+    return st.lists(spoken("user") | spoken("assistant"), min_size=3, max_size=9)
+
+
 @st.composite
 def requests(draw: st.DrawFn, *, recall: bool = True) -> Request:
     """Give a transcript that is not empty, a budget, and arguments of a context.
 
     Args:
-        recall: Some of them recall, mostly by what a turn of the transcript says.
+        recall: Half of them recall what an earlier turn says, and show few exchanges.
     """
     turns = draw(transcripts().filter(bool))
+    recalls = recall and draw(st.booleans())
+    earlier = draw(earlier_turns()) if recalls else []
+    said = [turn.content for turn in earlier if turn.content]
     tools = [{"name": "find", "description": draw(texts())}] if draw(st.booleans()) else []
-    cap = draw(st.none() | st.integers(0, 4))
+    cap = draw(st.integers(0, 1) if recalls else st.none() | st.integers(0, 4))
     arguments = {
         "current": draw(currents()),
         "profile": Profile(working_memory=ThreadOptions(window_exchanges=cap)),
         "system": draw(st.just("") | texts()),
         "tools": tools,
         "on_over_budget": draw(st.sampled_from(("truncate", "truncate", "truncate", "raise"))),
-        "recall": recall and draw(st.booleans()),
+        "recall": recalls,
     }
-    said = [turn.content for turn in turns if turn.content]
-    if arguments["recall"] and said:
-        arguments["query"] = draw(st.none() | st.sampled_from(said))
+    if said:
+        arguments["query"] = draw(st.sampled_from(said))
     budget = draw(st.integers(40, 400) | st.integers(0, 4_000))
-    return Request(turns, budget, arguments)
+    return Request([*earlier, *turns], budget, arguments)
