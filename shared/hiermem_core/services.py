@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 from hiermem_core.backends.embedders import RecordedEmbedder
 from hiermem_core.backends.in_memory import InMemoryBackend
 from hiermem_core.backends.in_memory_mending import InMemoryMending
-from hiermem_core.backends.index_applying import IndexTeller
-from hiermem_core.backends.indexing import Indexer
 from hiermem_core.backends.matrices import Matrices
 from hiermem_core.backends.mending import Mending
 from hiermem_core.backends.planner import Planner
@@ -54,6 +52,8 @@ from hiermem_core.threads.strategies import Strategies
 from hiermem_core.threads.summary_buffer import SummaryBuffer
 from hiermem_core.tokens.counters import FunctionCounter
 from hiermem_core.tokens.tiktoken_counter import default_counter
+from hiermem_core.vector_index.applying import IndexTeller
+from hiermem_core.vector_index.indexer import Indexer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.vector_index import World, opened_database
 
-from hiermem_core.backends.indexing import IndexCheck
+from hiermem_core.vector_index.indexer import IndexCheck
 
 WORLD = f"""
 import os, pathlib

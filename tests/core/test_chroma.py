@@ -11,9 +11,9 @@ from core.vector_index import until, vector_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiermem_core.backends import probing
-from hiermem_core.backends.chroma import ChromaIndex, collection_name, embedded
 from hiermem_core.errors import IndexUnavailableError, InvalidInputError
+from hiermem_core.vector_index import probing
+from hiermem_core.vector_index.chroma import ChromaIndex, collection_name, embedded
 
 pytest.importorskip("chromadb")
 

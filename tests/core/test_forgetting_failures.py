@@ -17,9 +17,9 @@ from core.forgotten_files import (
     vectors_in,
 )
 
-from hiermem_core.backends.ownership import LOCK_NAME, Ownership
 from hiermem_core.errors import BackendError
 from hiermem_core.testing import FaultPlan, InjectedFault
+from hiermem_core.vector_index.ownership import LOCK_NAME, Ownership
 
 OPEN = """
 from hiermem_core import ApproximateCounter, HierMem
@@ -42,7 +42,7 @@ with FaultPlan(sys.argv[2], action="kill", count=int(sys.argv[3])):
 
 LOCK_THE_INDEX = """
 from pathlib import Path
-from hiermem_core.backends.ownership import Ownership
+from hiermem_core.vector_index.ownership import Ownership
 ownership = Ownership(Path(sys.argv[1]))
 assert ownership.try_own()
 print("owned", flush=True)

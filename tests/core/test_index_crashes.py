@@ -19,7 +19,7 @@ from core.children import finish, run, run_until_killed, start
 from core.index_processes import WORLD, assert_whole
 from core.vector_index import World, opened_database, until, vector_for
 
-from hiermem_core.backends import index_store
+from hiermem_core.vector_index import store as index_store
 
 pytest.importorskip("chromadb")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills and forks")
@@ -48,7 +48,7 @@ with opened_database(folder) as database:
 WRITE_UNTIL_KILLED = (
     WORLD
     + """
-from hiermem_core.backends import chroma
+from hiermem_core.vector_index import chroma
 chroma.SYNC_THRESHOLD, seed = int(sys.argv[2]), int(sys.argv[3])
 with opened_database(folder) as database:
     world = World(database, folder)

@@ -20,9 +20,9 @@ from core.vector_index import (
 )
 from sqlalchemy import func, select
 
-from hiermem_core.backends.indexing import IndexCheck, Indexer, IndexTeller
 from hiermem_core.storage.tables import tenants
 from hiermem_core.testing import FakeClock
+from hiermem_core.vector_index.indexer import IndexCheck, Indexer, IndexTeller
 
 pytest.importorskip("chromadb")
 

@@ -12,12 +12,12 @@ from core.vector_index import vector_for
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiermem_core.backends import probing
-from hiermem_core.backends.chroma import ChromaIndex, embedded
-from hiermem_core.backends.index_files import look_at_files
-from hiermem_core.backends.ownership import LOCK_NAME, Ownership
-from hiermem_core.backends.probing import Expected, Seen, judge
-from hiermem_core.backends.retrying import MOST_ATTEMPTS, after_failure, pause_ms
+from hiermem_core.vector_index import probing
+from hiermem_core.vector_index.chroma import ChromaIndex, embedded
+from hiermem_core.vector_index.files import look_at_files
+from hiermem_core.vector_index.ownership import LOCK_NAME, Ownership
+from hiermem_core.vector_index.probing import Expected, Seen, judge
+from hiermem_core.vector_index.retrying import MOST_ATTEMPTS, after_failure, pause_ms
 
 pytest.importorskip("chromadb")
 

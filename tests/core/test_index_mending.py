@@ -20,11 +20,11 @@ from core.vector_index import (
 )
 from sqlalchemy import insert, select, update
 
-from hiermem_core.backends.chroma import ChromaIndex, collection_name, embedded
-from hiermem_core.backends.indexing import IndexCheck
 from hiermem_core.errors import IndexUnavailableError
 from hiermem_core.storage.tables import tenants, vectors
 from hiermem_core.testing import FaultPlan, InjectedFault
+from hiermem_core.vector_index.chroma import ChromaIndex, collection_name, embedded
+from hiermem_core.vector_index.indexer import IndexCheck
 
 pytest.importorskip("chromadb")
 

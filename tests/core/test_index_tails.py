@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from core.vector_index import World, opened_database, vector_for
 
-from hiermem_core.backends.index_files import look_at_files
-from hiermem_core.backends.index_tails import Tails
 from hiermem_core.errors import IndexUnavailableError
+from hiermem_core.vector_index.files import look_at_files
+from hiermem_core.vector_index.tails import Tails
 
 
 def segment_in(folder, *, vectors=2, room=4, size=8, version=1):

@@ -7,9 +7,9 @@ import pytest
 from core.vector_index import opened_worlds, outbox_rows, until, vector_for
 from sqlalchemy import select
 
-from hiermem_core.backends.indexing import IndexCheck, IndexTeller
 from hiermem_core.storage.tables import outbox
 from hiermem_core.testing import FaultPlan, InjectedFault
+from hiermem_core.vector_index.indexer import IndexCheck, IndexTeller
 
 pytest.importorskip("chromadb")
 

@@ -45,6 +45,7 @@ def test_a_first_batch_holds_several_times_what_is_wanted():
     assert PLANNER.first_size(1) == 200
     assert PLANNER.first_size(100) == 400
     assert PLANNER.first_size(900) == 1000
+    assert PLANNER.first_size(10, is_restricted=False) == 28
 
 
 @pytest.mark.parametrize(

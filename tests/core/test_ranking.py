@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiermem_core.backends.ranking import (
+from hiermem_core.ranking.scoring import (
     Candidate,
     TurnFacts,
     Weights,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiermem_core.backends.questions import named_participant, without_names
-from hiermem_core.backends.words import (
+from hiermem_core.ranking.questions import named_participant, without_names
+from hiermem_core.ranking.words import (
     MAX_QUERY_WORDS,
     bm25,
     is_question,

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 import numpy as np
 from sqlalchemy import delete, insert, select
 
-from hiermem_core.backends.index_facts import read_facts
-from hiermem_core.backends.indexing import Indexer
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.location import resolve
 from hiermem_core.storage.migrations import prepare
 from hiermem_core.storage.numbering import next_numbers
 from hiermem_core.storage.tables import outbox, searchable, tenants, vectors
 from hiermem_core.testing import FakeClock
+from hiermem_core.vector_index.facts import read_facts
+from hiermem_core.vector_index.indexer import Indexer
 
 DIMENSION = 16
 EMBEDDER = "fake (16)"

@@ -20,10 +20,10 @@ from hiermem_core.backends.records import (
     VectorCounts,
     Waiting,
 )
-from hiermem_core.backends.retrying import Retry, after_failure
-from hiermem_core.backends.words import bm25, plain_words, query_words
 from hiermem_core.models.namespaces import is_within
 from hiermem_core.models.plain import dump_json
+from hiermem_core.ranking.words import bm25, plain_words, query_words
+from hiermem_core.vector_index.retrying import Retry, after_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.backends.retrying import Retry
+from hiermem_core.vector_index.retrying import Retry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -13,7 +13,7 @@ from zlib import crc32
 
 from sqlalchemy import bindparam, column, func, literal_column, select, table, text
 
-from hiermem_core.backends.words import match_expression
+from hiermem_core.ranking.words import match_expression
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-_FIRST = 200
+_FIRST, _SPARE = 200, 16
 
 Way = Literal["scan", "candidates", "index", "blocks"]
 
@@ -50,9 +50,14 @@ class Planner:
             return "index"
         return "scan" if in_memory else "blocks"
 
-    def first_size(self, wanted: int) -> int:
-        """Return how many hits to ask of the index first where the scope is restricted."""
-        return min(self.most_fetched, max(_FIRST, 4 * wanted))
+    def first_size(self, wanted: int, *, is_restricted: bool = True) -> int:
+        """Return how many hits to ask of the index first.
+
+        Args:
+            is_restricted: Else only turns and expired entries are out of scope.
+        """
+        size = max(_FIRST, 4 * wanted) if is_restricted else wanted + wanted // 4 + _SPARE
+        return min(self.most_fetched, size)
 
     def is_plenty(self, share: float, total: int) -> bool:
         """Tell whether far more rows are within the restrictions than are scanned exactly.

@@ -100,6 +100,11 @@ class Scope:
         return every_entry and self.threads is None and self.unseen_before is None
 
     @property
+    def is_every_entry(self) -> bool:
+        """Tell whether every entry that has not expired is searched, and no turn."""
+        return self.entries is not None and self.entries.is_empty and not self.has_turns
+
+    @property
     def is_broad(self) -> bool:
         """Tell whether neither a namespace nor a thread narrows it."""
         namespace = None if self.entries is None else self.entries.namespace

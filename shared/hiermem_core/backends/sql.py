@@ -32,7 +32,7 @@ from hiermem_core.backends.sql_restrictions import (
 )
 from hiermem_core.backends.sql_writer import SqlWriter
 from hiermem_core.backends.tenants import generation_of, tenant_number
-from hiermem_core.backends.words import match_expression, query_words
+from hiermem_core.ranking.words import match_expression, query_words
 from hiermem_core.storage.tables import memory_entries, searchable
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Select
 
-    from hiermem_core.backends.indexing import Indexer
     from hiermem_core.backends.records import Attempt, Settled, Vector, Waiting
     from hiermem_core.backends.restrictions import Scope
     from hiermem_core.backends.sql_restrictions import Shape
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from hiermem_core.backends.vector_search import VectorSearch
     from hiermem_core.backends.waiting import WaitingRows
     from hiermem_core.storage.database import Database
+    from hiermem_core.vector_index.indexer import Indexer
 
 ROWS_OF_TENANT = "SELECT count(*) FROM searchable WHERE tenant = ?"
 
@@ -232,9 +232,10 @@ class SqlBackend:
         return rows[:limit]
 
 
-def _sizes(limit: int) -> tuple[int, int, int]:
+def _sizes(limit: int) -> tuple[int, ...]:
     """Return how many of the best matches to take in turn."""
-    return limit + _SPARE, 8 * (limit + _SPARE), _ALL
+    least = limit + _SPARE
+    return least, 3 * least, 20 * least, _ALL
 
 
 @lru_cache(MOST_STATEMENTS)

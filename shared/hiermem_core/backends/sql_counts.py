@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from sqlalchemy import LargeBinary, cast, func, select
 
 from hiermem_core.backends.records import EntryCounts
-from hiermem_core.backends.retrying import MOST_ATTEMPTS
 from hiermem_core.backends.sql_restrictions import living
 from hiermem_core.backends.vector_rows import EMBED
 from hiermem_core.storage.tables import memory_entries, outbox, vectors
+from hiermem_core.vector_index.retrying import MOST_ATTEMPTS
 
 if TYPE_CHECKING:
     from datetime import datetime

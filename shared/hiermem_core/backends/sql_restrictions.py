@@ -117,17 +117,29 @@ def entry_numbers(scope: Scope, *, fields: frozenset[str]) -> Select[tuple[int]]
     restrictions = scope.entries
     if restrictions is None:
         return select(_E.number).where(false())
-    query = _entry_numbers(_restricted(restrictions), len(restrictions.tags))
+    names, tags = _restricted(restrictions), len(restrictions.tags)
+    is_by_tag = tags > 0 and not names & _LEADING
+    query = (_tagged_numbers if is_by_tag else _entry_numbers)(names, tags)
     return query if restrictions.filter is None else query.where(_filter(restrictions, fields))
 
 
 @lru_cache(MOST_STATEMENTS)
 def _entry_numbers(names: frozenset[str], tags: int) -> Select[tuple[int]]:
-    """Begin with the entries that bear the tag, unless another index leads to fewer."""
     ours = _E.tenant == bindparam("tenant")
-    is_by_tag = tags > 0 and not names & _LEADING
-    conditions = _conditions(names, tags, bindparam, by_number=not is_by_tag)
-    return select(_E.number).where(_unindexed(ours) if is_by_tag else ours, *conditions)
+    return select(_E.number).where(ours, *_conditions(names, tags, bindparam))
+
+
+@lru_cache(MOST_STATEMENTS)
+def _tagged_numbers(names: frozenset[str], tags: int) -> Select[tuple[int]]:
+    """Begin with the entries that bear the first tag, one after another as they are asked for."""
+    bears_first = and_(_T.tenant == bindparam("tenant"), _T.tag == bindparam("tag_0"))
+    others = _conditions(names, tags, bindparam, first_tag=1)
+    return (
+        select(_E.number)
+        .select_from(entry_tags)
+        .join(memory_entries, _E.number == _T.entry)
+        .where(bears_first, *map(_unindexed, others))
+    )
 
 
 def turn_numbers(scope: Scope) -> Select[tuple[int]]:
@@ -157,7 +169,7 @@ def in_scope(shape: Shape) -> Condition:
     either: list[Condition] = []
     if shape.entries is not None:
         is_living = or_(_E.expires_at.is_(None), _E.expires_at > bindparam("now_ms"))
-        conditions = _conditions(shape.entries, shape.tags, bindparam, by_number=True)
+        conditions = _conditions(shape.entries, shape.tags, bindparam)
         restricted = map(_unindexed, conditions)
         either.append(and_(_unindexed(_E.tenant == bindparam("tenant")), is_living, *restricted))
     if shape.turns is not None:
@@ -195,7 +207,7 @@ def _values(restrictions: Restrictions) -> dict[str, Any]:
 
 
 def _conditions(
-    names: frozenset[str], tags: int, value_of: ValueOf, *, by_number: bool = False
+    names: frozenset[str], tags: int, value_of: ValueOf, *, first_tag: int = 0
 ) -> Iterator[Condition]:
     if "namespace" in names:
         exact = value_of("namespace")
@@ -209,12 +221,10 @@ def _conditions(
     if "key_prefix" in names:
         yield _E.key >= value_of("key_prefix")
         yield func.substr(_E.key, 1, value_of("prefix_length")) == value_of("key_prefix")
-    for place in range(tags):
-        bears = and_(_T.tenant == value_of("tenant"), _T.tag == value_of(f"tag_{place}"))
-        if by_number or place > 0:
-            yield select(_T.entry).where(bears, _T.entry == _E.number).exists()
-        else:
-            yield _E.number.in_(select(_T.entry).where(bears))
+    for place in range(first_tag, tags):
+        one = entry_tags.alias().c
+        bears = and_(one.tenant == value_of("tenant"), one.tag == value_of(f"tag_{place}"))
+        yield select(one.entry).where(bears, one.entry == _E.number).exists()
 
 
 def _subtree(exact: Any, low: Any, high: Any) -> Condition:

@@ -10,9 +10,9 @@ from hiermem_core.backends.keywords import add_keywords, entry_scope, remove_key
 from hiermem_core.backends.sql_reader import SqlReader
 from hiermem_core.backends.sql_rows import NAMES, entry_row
 from hiermem_core.backends.tenants import count_change, known_tenant
-from hiermem_core.backends.words import keyword_body
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import dump_json, load_json
+from hiermem_core.ranking.words import keyword_body
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.inserting import insert_rows
 from hiermem_core.storage.numbering import next_numbers

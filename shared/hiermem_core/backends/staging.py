@@ -8,7 +8,6 @@ from sqlalchemy import and_, delete, exists, func, insert, or_, select, update
 
 from hiermem_core.backends.embedders import NAME_KEY, write_name
 from hiermem_core.backends.records import Waiting
-from hiermem_core.backends.retrying import after_failure
 from hiermem_core.backends.vector_rows import EMBED, insert_vectors
 from hiermem_core.backends.waiting import texts_of
 from hiermem_core.errors import ConflictError
@@ -22,15 +21,16 @@ from hiermem_core.storage.tables import (
     turns,
     vectors,
 )
+from hiermem_core.vector_index.retrying import after_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection
 
-    from hiermem_core.backends.indexing import Indexer
     from hiermem_core.backends.records import MadeVector
     from hiermem_core.storage.database import Database
+    from hiermem_core.vector_index.indexer import Indexer
 
 STAGED_KEY = "reindex"
 """Names the vectors that are being made; there while a reindex is not complete."""

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, insert, select, update
 
 from hiermem_core.backends.keywords import add_keywords, remove_keywords, turn_scope
-from hiermem_core.backends.ranking import TurnFacts
 from hiermem_core.backends.tenants import known_tenant
-from hiermem_core.backends.words import (
+from hiermem_core.models.moments import from_milliseconds, to_milliseconds
+from hiermem_core.models.turns import is_blank
+from hiermem_core.ranking.scoring import TurnFacts
+from hiermem_core.ranking.words import (
     is_question,
     said,
     turn_body,
     turn_embedding_text,
     word_count,
 )
-from hiermem_core.models.moments import from_milliseconds, to_milliseconds
-from hiermem_core.models.turns import is_blank
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.given import as_given, given, given_triples
 from hiermem_core.storage.numbering import next_numbers
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from hiermem_core.backends.ranking import Place
     from hiermem_core.backends.vector_rows import VectorRows
     from hiermem_core.models.turns import Turn
+    from hiermem_core.ranking.scoring import Place
 
 _S, _P = searchable.c, participants.c
 _SPOKEN = frozenset({"user", "assistant"})

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from hiermem_core.backends.indexing import Indexer
     from hiermem_core.backends.records import EntryWrite, MadeVector
+    from hiermem_core.vector_index.indexer import Indexer
 
 _O, _V = outbox.c, vectors.c
 _NAMES = tuple(vectors.c.keys())

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sqlalchemy import Connection, Select
 
-    from hiermem_core.backends.indexing import Indexer
     from hiermem_core.backends.matrices import Matrices
     from hiermem_core.backends.planner import Planner, Way
     from hiermem_core.backends.records import Cosines, Vector
     from hiermem_core.backends.restrictions import Scope
     from hiermem_core.backends.sql_restrictions import Shape
     from hiermem_core.storage.database import Database
+    from hiermem_core.vector_index.indexer import Indexer
 
 _E, _S, _V = memory_entries.c, searchable.c, vectors.c
 
@@ -120,7 +120,7 @@ class VectorSearch:
             asked = _Asked(connection, scope, unit, 0, self._embedder(connection))
             _check_length(asked)
             facts = {"rows": as_given(rows), "embedder": asked.embedder}
-            row_of = {row[0]: row[1] for row in connection.execute(_NUMBERS_OF, facts)}
+            row_of = {row[0]: row[1] for row in connection.execute(_NUMBERS_OF, facts).all()}
             numbers, cosines = self._matrices.cosines(
                 scope.tenant, asked.embedder, unit, np.fromiter(row_of, np.int64)
             )
@@ -141,7 +141,8 @@ class VectorSearch:
         is_usable = not is_small and self._indexer.is_usable(asked.scope.tenant)
         share = 1.0
         if is_usable and not asked.scope.is_everything:
-            if self._matching(asked, self._planner.few) is not None:
+            is_narrow = not asked.scope.is_every_entry
+            if is_narrow and self._matching(asked, self._planner.few) is not None:
                 return "candidates", self._candidates(asked)
             found, share = self._first_batch(asked)
             if len(found) >= asked.limit and self._planner.is_plenty(share, total):
@@ -212,7 +213,8 @@ class VectorSearch:
 
     def _first_batch(self, asked: _Asked) -> tuple[list[Found], float]:
         """Return what of a batch from the index is in scope with the pending, and the share."""
-        size = self._planner.first_size(asked.limit)
+        is_narrow = not asked.scope.is_every_entry
+        size = self._planner.first_size(asked.limit, is_restricted=is_narrow)
         pending = self._pending(asked)
         found = self._from_index(asked, size)
         if found is None:

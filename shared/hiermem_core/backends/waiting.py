@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Text, and_, bindparam, cast, delete, func, select, update
 
 from hiermem_core.backends.records import Settled, Waiting
-from hiermem_core.backends.retrying import MOST_ATTEMPTS, after_failure
 from hiermem_core.backends.turn_rows import embedding_texts
 from hiermem_core.backends.vector_rows import EMBED
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.tables import memory_entries, outbox, searchable, threads, vectors
+from hiermem_core.vector_index.retrying import MOST_ATTEMPTS, after_failure
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

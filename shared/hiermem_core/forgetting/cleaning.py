@@ -7,26 +7,26 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hiermem_core.backends.index_facts import (
+from hiermem_core.backends.keywords import shed_removed
+from hiermem_core.errors import HierMemError, IndexUnavailableError
+from hiermem_core.forgetting.marks import all_due, settle
+from hiermem_core.models.moments import to_milliseconds
+from hiermem_core.vector_index.facts import (
     generations,
     read_facts,
     remove_generation,
     write_facts,
 )
-from hiermem_core.backends.keywords import shed_removed
-from hiermem_core.backends.ownership import Ownership
-from hiermem_core.errors import HierMemError, IndexUnavailableError
-from hiermem_core.forgetting.marks import all_due, settle
-from hiermem_core.models.moments import to_milliseconds
+from hiermem_core.vector_index.ownership import Ownership
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from hiermem_core.backends.indexing import Indexer
     from hiermem_core.forgetting.marks import Due, Part
     from hiermem_core.protocols import Clock
     from hiermem_core.storage.database import Database
+    from hiermem_core.vector_index.indexer import Indexer
 
 _logger = logging.getLogger(__name__)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
-from hiermem_core.backends.index_rows import is_indexed
 from hiermem_core.backends.tenants import count_change
 from hiermem_core.errors import HierMemError
 from hiermem_core.forgetting.erasing import STORES, erase_entries, erase_from_threads
@@ -14,6 +13,7 @@ from hiermem_core.forgetting.selectors import selector_of
 from hiermem_core.models.events import Forgotten
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.results import ForgetReceipt
+from hiermem_core.vector_index.rows import is_indexed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

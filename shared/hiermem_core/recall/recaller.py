@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.backends.questions import named_participant, without_names
-from hiermem_core.backends.ranking import rank
 from hiermem_core.backends.restrictions import Restrictions, Scope
 from hiermem_core.backends.turn_rows import participants_of
 from hiermem_core.errors import BackendError
 from hiermem_core.models.context import ContextWarning
 from hiermem_core.models.events import SearchServed
 from hiermem_core.models.queries import RecallResult, TurnHit
+from hiermem_core.ranking.questions import named_participant, without_names
+from hiermem_core.ranking.scoring import rank
 from hiermem_core.recall.recalled_turns import turns_before
 from hiermem_core.recall.sources import EntrySource, RowSource, turn_maker
 from hiermem_core.threads import reading
@@ -20,10 +20,10 @@ from hiermem_core.threads import reading
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hiermem_core.backends.ranking import Ranked
     from hiermem_core.backends.records import Vector
     from hiermem_core.backends.sql import SqlBackend
     from hiermem_core.models.queries import Hit, RecallThreads
+    from hiermem_core.ranking.scoring import Ranked
     from hiermem_core.recall.sources import HitMaker
     from hiermem_core.service.collaborators import Collaborators
     from hiermem_core.storage.database import Database

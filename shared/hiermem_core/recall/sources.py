@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.backends.ranking import Candidate, places_beside
 from hiermem_core.backends.records import Scored
 from hiermem_core.backends.turn_rows import facts_of, numbers_at
 from hiermem_core.models.entries import MemoryEntry
 from hiermem_core.models.queries import Hit, TurnHit
+from hiermem_core.ranking.scoring import Candidate, places_beside
 from hiermem_core.recall.recalled_turns import recalled_turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from hiermem_core.backends.ranking import TurnFacts
     from hiermem_core.backends.records import Vector
     from hiermem_core.backends.restrictions import Scope
     from hiermem_core.protocols import Backend
+    from hiermem_core.ranking.scoring import TurnFacts
     from hiermem_core.storage.database import Database
 
     HitMaker = Callable[[float, Mapping[str, Any]], Hit | TurnHit]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hiermem_core.backends.indexing import Indexer
     from hiermem_core.models.events import Event
     from hiermem_core.models.health import Health
     from hiermem_core.protocols import Backend, Clock
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from hiermem_core.service.catching_up import CatchingUp
     from hiermem_core.service.entry_cache import EntryCache
     from hiermem_core.service.vectorising import Vectoriser
+    from hiermem_core.vector_index.indexer import Indexer
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from hiermem_core.backends.indexing import MOST_PENDING
 from hiermem_core.backends.keyword_canary import keyword_health
 from hiermem_core.backends.sql_counts import outbox_state
 from hiermem_core.errors import BackendError
 from hiermem_core.models.health import ComponentHealth, Health
 from hiermem_core.service.catching_up import BATCH
+from hiermem_core.vector_index.indexer import MOST_PENDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.backends.ranking import Candidate, fuse_by_rank, rank
 from hiermem_core.backends.records import Scored
 from hiermem_core.backends.restrictions import Scope
 from hiermem_core.errors import (
@@ -20,6 +19,7 @@ from hiermem_core.models.entries import MemoryEntry
 from hiermem_core.models.metadata import copied
 from hiermem_core.models.namespaces import close_names
 from hiermem_core.models.queries import EVERYWHERE, Hit, SearchResult
+from hiermem_core.ranking.scoring import Candidate, fuse_by_rank, rank
 from hiermem_core.service.checking import checked_vector
 
 if TYPE_CHECKING:

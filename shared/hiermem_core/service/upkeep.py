@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hiermem_core.backends.in_memory_mending import InMemoryMending
-    from hiermem_core.backends.indexing import Indexer
     from hiermem_core.backends.mending import Mending
     from hiermem_core.backends.staging import StagedVectors
     from hiermem_core.backends.waiting import WaitingRows
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from hiermem_core.service.vectorising import Vectoriser
     from hiermem_core.storage.database import Database
     from hiermem_core.threads.listing import TurnListing
+    from hiermem_core.vector_index.indexer import Indexer
 
 
 class Keeper(Protocol):

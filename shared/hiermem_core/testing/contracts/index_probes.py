@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from hiermem_core.backends.chroma import collection_name
 from hiermem_core.embedding.calling import HARMLESS_TEXT
 from hiermem_core.embedding.identity import PROBE_TEXTS
 from hiermem_core.storage.tables import vectors
 from hiermem_core.testing.contracts.samples import said
+from hiermem_core.vector_index.chroma import collection_name
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hiermem_core.backends.retrying import MOST_ATTEMPTS
 from hiermem_core.models import events as told
 from hiermem_core.models.results import FailedRow
 from hiermem_core.testing.contracts.entries_base import (
@@ -25,6 +24,7 @@ from hiermem_core.testing.contracts.index_probes import (
     run_behind,
 )
 from hiermem_core.testing.contracts.samples import said
+from hiermem_core.vector_index.retrying import MOST_ATTEMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

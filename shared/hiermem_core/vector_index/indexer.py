@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hiermem_core.backends import index_rows as rows
-from hiermem_core.backends.chroma import MOST_OPEN, collection_name
-from hiermem_core.backends.index_applying import IndexTeller
-from hiermem_core.backends.index_background import seconds_left
-from hiermem_core.backends.index_work import IndexWork
-from hiermem_core.backends.probing import canary_message
 from hiermem_core.errors import HierMemError, IndexUnavailableError, InvalidInputError
 from hiermem_core.models.health import ComponentHealth
+from hiermem_core.vector_index import rows
+from hiermem_core.vector_index.applying import IndexTeller
+from hiermem_core.vector_index.background import seconds_left
+from hiermem_core.vector_index.chroma import MOST_OPEN, collection_name
+from hiermem_core.vector_index.probing import canary_message
+from hiermem_core.vector_index.work import IndexWork
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,13 +13,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hiermem_core.backends.index_files import look_at_files
 from hiermem_core.errors import IndexUnavailableError
+from hiermem_core.vector_index.files import look_at_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hiermem_core.backends.index_files import Files
+    from hiermem_core.vector_index.files import Files
 
 _HEADER = struct.Struct("<iQQQQ")
 """Version, offset, room for vectors, vectors, bytes of a vector; then what is not read here."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import regex
 
-from hiermem_core.backends.words import STOP_WORDS, is_unspaced
+from hiermem_core.ranking.words import STOP_WORDS, is_unspaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -19,9 +19,9 @@ from sqlalchemy import (
     update,
 )
 
-from hiermem_core.backends.retrying import MOST_ATTEMPTS, Retry
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.tables import outbox, tenants, vectors
+from hiermem_core.vector_index.retrying import MOST_ATTEMPTS, Retry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

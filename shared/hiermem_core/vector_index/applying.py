@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hiermem_core.backends import index_rows as rows
-from hiermem_core.backends.chroma import collection_name
-from hiermem_core.backends.index_building import add_each
-from hiermem_core.backends.retrying import after_failure
 from hiermem_core.faults import reach
+from hiermem_core.vector_index import rows
+from hiermem_core.vector_index.building import add_each
+from hiermem_core.vector_index.chroma import collection_name
+from hiermem_core.vector_index.retrying import after_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sqlalchemy import Connection
 
-    from hiermem_core.backends.chroma import ChromaIndex
-    from hiermem_core.backends.index_store import IndexStore
     from hiermem_core.storage.database import Database
+    from hiermem_core.vector_index.chroma import ChromaIndex
+    from hiermem_core.vector_index.store import IndexStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hiermem_core.backends import index_rows as rows
-from hiermem_core.backends import probing
-from hiermem_core.backends.chroma import (
+from hiermem_core.errors import HierMemError, IndexUnavailableError, MissingExtraError
+from hiermem_core.faults import reach
+from hiermem_core.models.moments import to_milliseconds
+from hiermem_core.vector_index import probing, rows
+from hiermem_core.vector_index.building import fill, settle_copied
+from hiermem_core.vector_index.chroma import (
     MOST_OPEN,
     ChromaIndex,
     collection_name,
     embedded,
     is_forked_from_use,
 )
-from hiermem_core.backends.index_building import fill, settle_copied
-from hiermem_core.backends.index_facts import (
+from hiermem_core.vector_index.facts import (
     Facts,
     bears_stamp,
     folder_of,
@@ -35,12 +37,9 @@ from hiermem_core.backends.index_facts import (
     write_progress,
     write_stamps,
 )
-from hiermem_core.backends.index_files import Files, look_at_files
-from hiermem_core.backends.index_tails import Tails
-from hiermem_core.backends.ownership import Ownership
-from hiermem_core.errors import HierMemError, IndexUnavailableError, MissingExtraError
-from hiermem_core.faults import reach
-from hiermem_core.models.moments import to_milliseconds
+from hiermem_core.vector_index.files import Files, look_at_files
+from hiermem_core.vector_index.ownership import Ownership
+from hiermem_core.vector_index.tails import Tails
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,9 +47,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from hiermem_core.backends.index_building import Pace
     from hiermem_core.protocols import Clock
     from hiermem_core.storage.database import Database
+    from hiermem_core.vector_index.building import Pace
 
 _LEAST_TO_COMPACT = 1_000
 _LOOKED_AT_AFTER = 20

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, insert, select
 
-from hiermem_core.backends.index_files import Files
 from hiermem_core.errors import IndexUnavailableError
 from hiermem_core.storage.tables import metadata
+from hiermem_core.vector_index.files import Files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from hiermem_core.backends.chroma import ChromaIndex, embedded
 from hiermem_core.errors import HierMemError
+from hiermem_core.vector_index.chroma import ChromaIndex, embedded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,7 +49,7 @@ _POLL = 0.02
 _MARK = "hiermem-probe:"
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.stdin.readline()); "
-    "from hiermem_core.backends.probing import answer; answer(sys.stdin, sys.stdout)"
+    "from hiermem_core.vector_index.probing import answer; answer(sys.stdin, sys.stdout)"
 )
 
 

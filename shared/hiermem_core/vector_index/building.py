@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hiermem_core.backends import index_rows as rows
-from hiermem_core.backends.chroma import collection_name
 from hiermem_core.errors import InvalidInputError
+from hiermem_core.vector_index import rows
+from hiermem_core.vector_index.chroma import collection_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sqlalchemy import Connection
 
-    from hiermem_core.backends.chroma import ChromaIndex
     from hiermem_core.storage.database import Database
+    from hiermem_core.vector_index.chroma import ChromaIndex
 
 BULK_BATCH = 1_000
 TRICKLE_BATCH = 128

@@ -8,14 +8,14 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from hiermem_core.backends.chroma import is_forked_from_use
-from hiermem_core.backends.index_applying import Applier, IndexTeller
-from hiermem_core.backends.index_background import Background, seconds_left
-from hiermem_core.backends.index_building import BULK_BATCH, TRICKLE_BATCH, Pace
-from hiermem_core.backends.index_store import IndexStore
-from hiermem_core.backends.retrying import pause_ms
 from hiermem_core.errors import HierMemError, IndexUnavailableError
 from hiermem_core.forks import around_fork
+from hiermem_core.vector_index.applying import Applier, IndexTeller
+from hiermem_core.vector_index.background import Background, seconds_left
+from hiermem_core.vector_index.building import BULK_BATCH, TRICKLE_BATCH, Pace
+from hiermem_core.vector_index.chroma import is_forked_from_use
+from hiermem_core.vector_index.retrying import pause_ms
+from hiermem_core.vector_index.store import IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
