@@ -1,0 +1,290 @@
+"""How the parts of one HierMem hang together: one property a part, each made once, when needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from hiermem_core.backends.embedders import RecordedEmbedder
+from hiermem_core.backends.in_memory import InMemoryBackend
+from hiermem_core.backends.in_memory_mending import InMemoryMending
+from hiermem_core.backends.matrices import Matrices
+from hiermem_core.backends.mending import Mending
+from hiermem_core.backends.planner import Planner
+from hiermem_core.backends.sql import SqlBackend
+from hiermem_core.backends.sql_filters import metadata_index_ddl
+from hiermem_core.backends.staging import StagedVectors
+from hiermem_core.backends.turn_rows import TurnRows
+from hiermem_core.backends.vector_rows import VectorRows
+from hiermem_core.backends.vector_search import VectorSearch
+from hiermem_core.backends.waiting import WaitingRows
+from hiermem_core.context.assembler import ContextAssembler
+from hiermem_core.forgetting.cleaning import Cleaner
+from hiermem_core.forgetting.forgetting import Forgetting
+from hiermem_core.models import events
+from hiermem_core.recall.recaller import Recaller
+from hiermem_core.service.background import Background
+from hiermem_core.service.catching_up import CatchingUp
+from hiermem_core.service.collaborators import Collaborators
+from hiermem_core.service.entry_cache import EntryCache
+from hiermem_core.service.health import HealthCheck
+from hiermem_core.service.upkeep import Upkeep
+from hiermem_core.service.vectorising import Vectoriser
+from hiermem_core.threads.listing import TurnListing
+from hiermem_core.threads.notes import NotesStore
+from hiermem_core.threads.sliding_window import SlidingWindow
+from hiermem_core.threads.store import ThreadStore
+from hiermem_core.threads.strategies import Strategies
+from hiermem_core.threads.summary_buffer import SummaryBuffer
+from hiermem_core.vector_index.applying import IndexTeller
+from hiermem_core.vector_index.indexer import Indexer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hiermem_core.models.events import Event
+    from hiermem_core.protocols import Backend, Clock, Embedder, ThreadMemory, TokenCounter
+    from hiermem_core.service.vectorising import OnEmbedderChange
+    from hiermem_core.settings import HierMemSettings
+    from hiermem_core.storage.database import Database
+
+MODES: dict[str, frozenset[str]] = {
+    "sqlite": frozenset({"keyword"}),
+    "chroma": frozenset({"semantic"}),
+    "hybrid": frozenset({"keyword", "semantic", "hybrid"}),
+    "in_memory": frozenset({"keyword", "semantic", "hybrid"}),
+}
+"""The modes each backend has an index for."""
+
+INDEX_THRESHOLDS = {"chroma": 0, "hybrid": 16_000}
+"""Vectors a tenant may have before they are kept in the vector index, unless a setting says."""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """The parts of one HierMem, made from what was opened and given.
+
+    Attributes:
+        tell: Takes events, after their commit.
+        given_memory: Replaces the built-in strategies of threads.
+    """
+
+    database: Database
+    settings: HierMemSettings
+    counter: TokenCounter
+    clock: Clock
+    tell: Callable[[Event], None]
+    embedder: Embedder | None
+    on_embedder_change: OnEmbedderChange
+    given_memory: ThreadMemory | None
+
+    @cached_property
+    def indexer(self) -> Indexer:
+        """Keeps vectors in the vector index, where the backend has one."""
+        backend = self.settings.backend
+        is_there = backend in INDEX_THRESHOLDS and find_spec("chromadb") is not None
+        threshold = self.settings.index_threshold
+        return Indexer(
+            self.database,
+            self.database.location.index_folder if is_there else None,
+            threshold=INDEX_THRESHOLDS.get(backend, 0) if threshold is None else threshold,
+            clock=self.clock,
+            tell=IndexTeller(
+                caught_up=lambda tenant: self.tell(events.IndexCaughtUp(tenant)),
+                failed=lambda tenant, count: self.tell(events.IndexFailed(tenant, count)),
+            ),
+        )
+
+    @cached_property
+    def recorded(self) -> RecordedEmbedder:
+        """Knows whose vectors count."""
+        return RecordedEmbedder(self.database)
+
+    @cached_property
+    def vectoriser(self) -> Vectoriser:
+        """Calls the embedder."""
+        return Vectoriser(
+            self.embedder,
+            self.recorded,
+            is_indexing=self.settings.indexing,
+            on_change=self.on_embedder_change,
+            clock=self.clock,
+            named=self.indexer.set_embedder,
+        )
+
+    @cached_property
+    def vectors(self) -> VectorRows:
+        """Writes vectors with their rows."""
+        return VectorRows(self.indexer, self.recorded.name)
+
+    @cached_property
+    def waiting(self) -> WaitingRows:
+        """Knows the rows that wait for a vector."""
+        return WaitingRows(self.database, self.vectors)
+
+    @cached_property
+    def rows(self) -> SqlBackend:
+        """Searches the rows of the database: turns, and entries unless they are in memory."""
+        settings = self.settings
+        fields = frozenset(settings.indexed_metadata)
+        self._index_metadata(fields)
+        search = VectorSearch(
+            self.database,
+            self.indexer,
+            matrices=Matrices(),
+            planner=Planner(exact_limit=settings.exact_limit),
+            fields=fields,
+            embedder=self.recorded.name,
+        )
+        return SqlBackend(
+            settings.backend,
+            MODES[settings.backend],
+            self.database,
+            vectors=self.vectors,
+            search=search,
+            waiting=self.waiting,
+            indexer=self.indexer,
+            embedder=self.recorded.name,
+            fields=fields,
+        )
+
+    def _index_metadata(self, fields: frozenset[str]) -> None:
+        if fields:
+            with self.database.write() as connection:
+                for field in sorted(fields):
+                    connection.exec_driver_sql(metadata_index_ddl(field))
+
+    @cached_property
+    def backend(self) -> Backend:
+        """Keeps the entries."""
+        return InMemoryBackend() if self.settings.backend == "in_memory" else self.rows
+
+    @cached_property
+    def backends(self) -> tuple[Backend, ...]:
+        """All that have rows which wait for vectors."""
+        return (self.rows,) if self.backend is self.rows else (self.backend, self.rows)
+
+    @cached_property
+    def catching_up(self) -> CatchingUp:
+        """Makes the vectors that rows wait for."""
+        return CatchingUp(self.backends, self.vectoriser, clock=self.clock, tell=self.tell)
+
+    @cached_property
+    def turn_rows(self) -> TurnRows:
+        """Makes turns searchable."""
+        return TurnRows(
+            self.vectors,
+            part_gap=timedelta(hours=self.settings.part_gap_hours),
+            is_on=self.settings.index_turns,
+            awaits=lambda: self.vectoriser.awaits,
+        )
+
+    @cached_property
+    def upkeep(self) -> Upkeep:
+        """What doctor, reindex and health work with."""
+        backend = self.backend
+        return Upkeep(
+            database=self.database,
+            backends=self.backends,
+            memory=InMemoryMending(backend) if isinstance(backend, InMemoryBackend) else None,
+            rows=Mending(self.database, self.vectors, self.recorded.name),
+            waiting=self.waiting,
+            staged=StagedVectors(self.database, self.indexer),
+            listing=TurnListing(self.database, self.turn_rows),
+            vectoriser=self.vectoriser,
+            catching_up=self.catching_up,
+            indexer=self.indexer,
+            clock=self.clock,
+        )
+
+    @cached_property
+    def health(self) -> HealthCheck:
+        """Asks every part whether it works."""
+        return HealthCheck(self.upkeep)
+
+    @cached_property
+    def memories(self) -> Collaborators:
+        """What the memory services of all tenants share."""
+        return Collaborators(
+            backend=self.backend,
+            cache=EntryCache(self.settings.cache_size),
+            vectoriser=self.vectoriser,
+            catching_up=self.catching_up,
+            indexer=self.indexer,
+            background=Background(self.catching_up),
+            clock=self.clock,
+            merges=self.settings.dedup == "content",
+            tell=self.tell,
+            location=str(self.database.location),
+            check_open=self.database.check_open,
+            health=self.health.run,
+        )
+
+    @cached_property
+    def store(self) -> ThreadStore:
+        """Writes threads."""
+        return ThreadStore(
+            self.database,
+            clock=self.clock,
+            counter=self.counter,
+            rows=self.turn_rows,
+            tell=self.tell,
+            after_write=self.memories.after_write,
+        )
+
+    @cached_property
+    def notes(self) -> NotesStore:
+        """Keeps what is remembered about threads."""
+        return NotesStore(self.database, tell=self.tell)
+
+    @cached_property
+    def thread_memory(self) -> ThreadMemory:
+        """Loads the history part of contexts."""
+        if self.given_memory is not None:
+            return self.given_memory
+        window = SlidingWindow(
+            self.database,
+            counter=self.counter,
+            window_exchanges=self.settings.window_exchanges,
+        )
+        buffer = SummaryBuffer(window, self.notes, counter=self.counter)
+        return Strategies(
+            {"sliding_window": window, "summary_buffer": buffer}, default="sliding_window"
+        )
+
+    @cached_property
+    def recaller(self) -> Recaller:
+        """Recalls entries and turns."""
+        return Recaller(self.memories, self.rows, self.database)
+
+    @cached_property
+    def assembler(self) -> ContextAssembler:
+        """Builds contexts."""
+        return ContextAssembler(
+            self.database,
+            self.thread_memory,
+            counter=self.counter,
+            window_exchanges=self.settings.window_exchanges,
+            is_host_memory=self.given_memory is not None,
+            tell=self.tell,
+            recaller=self.recaller,
+            recall_share=self.settings.recall_share,
+        )
+
+    @cached_property
+    def forgetting(self) -> Forgetting:
+        """Forgets for good."""
+        return Forgetting(
+            self.database,
+            self.rows,
+            self.backend,
+            store=self.store,
+            cleaner=Cleaner(self.database, self.indexer, clock=self.clock),
+            clock=self.clock,
+            drop=(self.memories.cache.forget, self.rows.forget),
+            tell=self.tell,
+            after_write=self.memories.after_write,
+        )
