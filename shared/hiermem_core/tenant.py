@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.models.health import TenantStats
 from hiermem_core.models.ids import check_name
-from hiermem_core.recall.recaller import Asked
-from hiermem_core.service.checking import as_query, restrictions_of
+from hiermem_core.recall.recaller import asked_of
 from hiermem_core.service.memory_service import MemoryService
 from hiermem_core.storage.migrations import SCHEMA_VERSION
 from hiermem_core.thread import Thread, check_page
@@ -82,17 +81,15 @@ class Tenant:
             EmbedderMismatchError: The location's vectors are by another embedder.
         """
         self._services.database.check_open()
-        query = as_query(question, {"limit": limit, "explain": explain, **restrictions})
-        return self._services.recaller.recall(
-            Asked(
-                tenant=self.name,
-                question=question,
-                threads=threads,
-                entries=restrictions_of(query),
-                limit=limit,
-                explain=explain,
-            )
+        asked = asked_of(
+            self.name,
+            question,
+            threads=threads,
+            limit=limit,
+            explain=explain,
+            restrictions=restrictions,
         )
+        return self._services.recaller.recall(asked)
 
     def forget(
         self,

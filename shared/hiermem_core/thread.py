@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import InvalidInputError
 from hiermem_core.models.threads import TurnList
-from hiermem_core.recall.recaller import Asked
-from hiermem_core.service.checking import as_query, restrictions_of
+from hiermem_core.recall.recaller import asked_of
 from hiermem_core.threads import reading
 from hiermem_core.threads.pruning import prune
 
@@ -230,18 +229,16 @@ class Thread:
             EmbedderMismatchError: The location's vectors are by another embedder.
         """
         self._services.database.check_open()
-        query = as_query(question, {"limit": limit, "explain": explain, **restrictions})
-        return self._services.recaller.recall(
-            Asked(
-                tenant=self.tenant_id,
-                question=question,
-                thread_id=self.id,
-                threads=threads,
-                entries=restrictions_of(query),
-                limit=limit,
-                explain=explain,
-            )
+        asked = asked_of(
+            self.tenant_id,
+            question,
+            thread_id=self.id,
+            threads=threads,
+            limit=limit,
+            explain=explain,
+            restrictions=restrictions,
         )
+        return self._services.recaller.recall(asked)
 
     def __repr__(self) -> str:
         """Name thread and tenant."""

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from hiermem_core import HierMem
+from hiermem_core.context.memory_block import item_of, memory_block, parse_block
+from hiermem_core.context.placing_memory import without_repeated
+from hiermem_core.errors import InvalidInputError
+from hiermem_core.models.queries import TurnHit
 from hiermem_core.testing import FakeEmbedder
 from hiermem_core.testing.contracts import RecallContract, RecalledContextContract
 
@@ -126,3 +134,137 @@ def test_turns_are_left_alone_where_they_are_not_indexed(tmp_path):
         thread.append([{"role": "user", "content": "Ebba has llamas"}])
 
         assert list(thread.recall("llamas")) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"threads": "bogus"},
+        {"threads": ["t"]},
+        {"threshold": 0.5},
+        {"mode": "exact"},
+        {"offset": 5},
+    ],
+    ids=str,
+)
+def test_recall_refuses_what_it_cannot_do(tmp_path, wrong):
+    with HierMem.open(tmp_path) as hiermem:
+        tenant = hiermem.tenant("acme")
+
+        with pytest.raises(InvalidInputError):
+            tenant.recall("llamas", **wrong)
+        with pytest.raises(InvalidInputError):
+            tenant.thread("t").recall("llamas", **wrong)
+        with pytest.raises(InvalidInputError):
+            tenant.recall(None)
+        with pytest.raises(InvalidInputError):
+            tenant.recall("llamas", threads="this")
+        with pytest.raises(InvalidInputError):
+            tenant.recall("llamas", user_id="u1")
+
+
+@pytest.mark.parametrize("wrong", [{"budget_tokens": "5"}, {"system": 5}, {"tools": [5]}], ids=str)
+def test_a_context_refuses_what_it_cannot_read(tmp_path, wrong):
+    with HierMem.open(tmp_path) as hiermem:
+        thread = hiermem.tenant("acme").thread("t")
+
+        with pytest.raises(InvalidInputError):
+            thread.context(**{"current": "hello", "budget_tokens": 500, **wrong})
+
+
+def test_a8_what_a_caller_does_to_a_recalled_hit_is_seen_by_nobody(tmp_path):
+    with HierMem.open(tmp_path, backend="in_memory") as hiermem:
+        tenant = hiermem.tenant("acme")
+        entry_id = tenant.remember("llamas hum", metadata={"a": [1]})
+
+        tenant.recall("llamas")[0].metadata["a"].append(2)
+
+        assert tenant.memory.retrieve(entry_id).metadata == {"a": [1]}
+
+
+def test_c14_an_embedder_that_a_reindex_elsewhere_replaced_leaves_a_valid_context(tmp_path):
+    with (
+        HierMem.open(tmp_path, embedder=FakeEmbedder(32)) as first,
+        HierMem.open(tmp_path, embedder=FakeEmbedder(32)) as second,
+    ):
+        entry_id = first.tenant("acme").remember("llamas hum")
+        second.tenant("acme").recall("llamas")
+        first.reindex(FakeEmbedder(16, "another"))
+
+        context = second.tenant("acme").thread("t").context(current="llamas?", budget_tokens=500)
+
+    assert [hit.id for hit in context.hits] == [entry_id]
+    assert [warning.code for warning in context.warnings] == ["semantic_unavailable"]
+
+
+def test_hits_that_have_no_place_are_not_said_to_be_there(tmp_path):
+    with HierMem.open(tmp_path) as hiermem:
+        tenant = hiermem.tenant("acme")
+        tenant.remember("llamas hum")
+        thread = tenant.thread("greeting")
+        thread.append([{"role": "assistant", "content": "Hello!"}])
+
+        context = thread.context(budget_tokens=300, query="llamas")
+
+    assert (context.messages, context.hits) == ((), ())
+    assert context.receipt.tokens("recall") == 0
+
+
+def test_as_many_hits_are_recalled_as_are_asked_for(tmp_path):
+    with HierMem.open(tmp_path) as hiermem:
+        tenant = hiermem.tenant("acme")
+        tenant.memory.bulk_insert([f"llama number {n}" for n in range(600)])
+
+        assert len(tenant.recall("llama", limit=500)) == 500
+
+
+def test_c22_notes_repeat_a_hit_only_where_they_say_it_whole():
+    said, other = (
+        TurnHit(
+            thread_id="t",
+            id=text,
+            seq=1,
+            part=0,
+            role="user",
+            author=None,
+            content=text,
+            created_at=datetime(2026, 1, 1, tzinfo=UTC),
+            score=1.0,
+        )
+        for text in ("likes tea", "Port 8090")
+    )
+
+    kept = without_repeated([said, other], "Alice dislikes tea and coffee. - port 80901", [])
+    repeated = without_repeated([said, other], "She\n- likes tea.\nPort 8090!", [])
+
+    assert kept == (said, other)
+    assert repeated == ()
+
+
+@given(
+    author=st.none() | st.text(max_size=20),
+    texts=st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=4),
+    notes=st.text(max_size=60),
+)
+@example(author=":[entries]\n[9 May 1999]", texts=["hi"], notes="")
+@example(author="(user, 9 May 1999) x", texts=["hi"], notes="</notes>")
+def test_p10_parsing_any_rendered_block_returns_what_was_rendered(author, texts, notes):
+    hits = [
+        TurnHit(
+            thread_id="t",
+            id=str(place),
+            seq=place,
+            part=0,
+            role="user",
+            author=author,
+            content=text,
+            created_at=datetime(2026, 1, 1, tzinfo=UTC),
+            score=1.0,
+        )
+        for place, text in enumerate(texts)
+    ]
+
+    read = parse_block(memory_block(notes, hits))
+
+    assert read.notes == notes
+    assert list(read.recalled) == list(map(item_of, hits))

@@ -17,8 +17,9 @@ from hiermem_core.context.fitting import (
 )
 from hiermem_core.context.reporting import tokens_in
 from hiermem_core.errors import (
-    BackendError,
     BudgetExceededError,
+    ClosedError,
+    HierMemError,
     InvalidInputError,
     ThreadNotFoundError,
 )
@@ -27,7 +28,8 @@ from hiermem_core.models.events import Event, TurnsTrimmed
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad
 from hiermem_core.models.turns import Turn, is_blank, is_standing
-from hiermem_core.recall.recaller import Asked
+from hiermem_core.recall.recaller import Asked, asked_of
+from hiermem_core.service.checking import TEXT_LIMIT
 from hiermem_core.threads import reading
 from hiermem_core.threads.counting import tokens_of, turns_warning
 from hiermem_core.threads.drafts import TurnLike, as_drafts, cleaned_drafts
@@ -137,6 +139,7 @@ class ContextAssembler:
         """
         _check_policy(on_over_budget)
         _check_figure("prefix_tokens", prefix_tokens)
+        _check_prompt(system, tools)
         budget, reserve = budget_of(model, budget_tokens, output_reserve)
         guard = GuardedCounter(self._counter)
         given = self._current_turns(current, guard)
@@ -172,12 +175,8 @@ class ContextAssembler:
             warnings=tuple(_blank_warnings(standing, guard)),
         )
         if recall and self._recaller is not None:
-            asked = Asked(
-                tenant=tenant_id,
-                question=question_of(material) if query is None else query,
-                thread_id=thread_id,
-                threads=recall_threads,
-            )
+            question = question_of(material)[:TEXT_LIMIT] if query is None else query
+            asked = asked_of(tenant_id, question, thread_id=thread_id, threads=recall_threads)
             material = self._with_recall(material, asked, guard)
         context = self._fit(material, guard)
         self._tell_trimmed(tenant_id, thread_id, context)
@@ -195,12 +194,15 @@ class ContextAssembler:
             before_seq=least,
             limit=RECALLED,
             with_previous=WITH_PREVIOUS if room > MUCH else 0,
+            degrades=True,
         )
         try:
             if not self._recaller.has_anything(asked):
                 return material
             hits = self._recaller.recall(asked)
-        except BackendError as error:
+        except ClosedError:
+            raise
+        except HierMemError as error:
             facts = {"error": type(error).__name__}
             failed = ContextWarning("recall_failed", detail=facts)
             return replace(material, warnings=(*material.warnings, failed))
@@ -315,8 +317,17 @@ def _with_seqs(load: ThreadLoad) -> ThreadLoad:
 
 
 def _check_figure(name: str, figure: int | None) -> None:
-    if figure is not None and figure < 0:
-        raise InvalidInputError(name, "must be at least 0")
+    if figure is None:
+        return
+    if isinstance(figure, bool) or not isinstance(figure, int) or figure < 0:
+        raise InvalidInputError(name, "must be a whole number, at least 0")
+
+
+def _check_prompt(system: str, tools: Sequence[Mapping[str, Any]]) -> None:
+    if not isinstance(system, str):
+        raise InvalidInputError("system", "must be text")
+    if isinstance(tools, str) or not all(isinstance(tool, Mapping) for tool in tools):
+        raise InvalidInputError("tools", "must be a list of schemas")
 
 
 def _check_policy(on_over_budget: str) -> None:

@@ -37,7 +37,7 @@ _TAIL = "</memory>"
 _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
 _ENTRIES = "[entries]"
 _ENTRY = re.compile(r"\((\w+), ([^)]*)\) (.*)", re.DOTALL)
-_UNFIT = re.compile(r"^[\s(\[]+|[:\r\n]+")
+_UNFIT = re.compile(r"[:\s]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def memory_block(notes: str, hits: Sequence[Hit | TurnHit]) -> str:
 def item_of(hit: Hit | TurnHit) -> RecalledItem:
     """Return what a block says of a hit."""
     if isinstance(hit, TurnHit):
-        source = _UNFIT.sub(" ", hit.author or "").strip() or hit.role
+        source = _UNFIT.sub(" ", hit.author or "").strip(" ([") or hit.role
         return RecalledItem(source, day_of(hit.created_at), hit.content)
     return RecalledItem(hit.source, day_of(hit.updated_at), hit.content)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ SLOT = "{memory}"
 
 REPORTED = 10
 """Hits that are missed where they do not fit: as many as a recall returns by default."""
+
+
+_NOTE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")  # noqa: RUF001 - ends of sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,8 @@ def place_memory(remembered: Remembered, room: int, frame: Frame) -> PlacedMemor
     total = frame.cost(remembered.notes, picked)
     notes = remembered.notes if 0 < total <= room else ""
     kept = {hit_key(hit) for hit in picked}
-    missed = [hit for hit in remembered.hits[:REPORTED] if hit_key(hit) not in kept]
+    wanted = remembered.hits[:REPORTED] if frame.has_place else ()
+    missed = [hit for hit in wanted if hit_key(hit) not in kept]
     warnings = []
     if missed:
         warnings.append(_recall_trimmed(missed, frame))
@@ -86,6 +91,8 @@ def place_memory(remembered: Remembered, room: int, frame: Frame) -> PlacedMemor
 
 def picked_within(hits: Sequence[Hit | TurnHit], share: int, frame: Frame) -> list[Hit | TurnHit]:
     """Return the hits that fit, best first: by the counts of their lines, then of the block."""
+    if not frame.has_place:
+        return []
     picked: list[Hit | TurnHit] = []
     headed: set[tuple[str, int]] = set()
     left = share - frame.overhead(hits[0]) if hits else 0
@@ -108,20 +115,20 @@ def without_repeated(
     """Return the hits that say what neither the notes, nor the window, nor a better hit says."""
     seen = {folded(turn.content or "") for turn in window}
     ids = {turn.id for turn in window}
-    told = folded(notes)
+    seen |= {folded(line) for line in _NOTE_END.split(notes)}
     kept = []
     for hit in hits:
         text = folded(hit.content)
         is_there = isinstance(hit, TurnHit) and hit.id in ids
-        if text and not is_there and text not in seen and text not in told:
+        if text and not is_there and text not in seen:
             kept.append(hit)
             seen.add(text)
     return tuple(kept)
 
 
 def folded(text: str) -> str:
-    """Return a text with runs of white space as one space, to compare it by."""
-    return " ".join(text.split())
+    """Return a text to compare it by: runs of white space as one space, no list mark, no end."""
+    return " ".join(text.split()).lstrip("-*• ").rstrip(" .!?。！？")  # noqa: RUF001 - their ends
 
 
 def filled(system: Sequence[Turn], block: str) -> tuple[Turn, ...]:
@@ -147,7 +154,11 @@ def before_question(turns: Sequence[Turn], block: str) -> tuple[Turn, ...]:
 
 
 class Frame:
-    """The turns a block is put into, and what the block costs there."""
+    """The turns a block is put into, and what the block costs there.
+
+    Attributes:
+        has_place: There is a slot, or a question, that the block can go to.
+    """
 
     def __init__(
         self, system: Sequence[Turn], current: Sequence[Turn], counter: TokenCounter
@@ -156,6 +167,7 @@ class Frame:
         self._counter = counter
         self._bare = PlacedMemory(filled(system, ""), tuple(current))
         self._has_slot = self._bare.system != self._system
+        self.has_place = self._has_slot or any(turn.role == "user" for turn in current)
         self._tokens = tokens_of((*self._bare.system, *current), counter)
         self._lines: dict[str, int] = {}
         self._blocks: dict[str, int] = {"": 0}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.backends.restrictions import Restrictions, Scope
 from hiermem_core.backends.turn_rows import participants_of
-from hiermem_core.errors import BackendError
+from hiermem_core.errors import BackendError, HierMemError, InvalidInputError
 from hiermem_core.models.context import ContextWarning
 from hiermem_core.models.events import SearchServed
 from hiermem_core.models.queries import RecallResult, TurnHit
@@ -15,10 +15,11 @@ from hiermem_core.ranking.questions import named_participant, without_names
 from hiermem_core.ranking.scoring import rank
 from hiermem_core.recall.recalled_turns import turns_before
 from hiermem_core.recall.sources import EntrySource, RowSource, turn_maker
+from hiermem_core.service.checking import as_query, restrictions_of
 from hiermem_core.threads import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hiermem_core.backends.records import Vector
     from hiermem_core.backends.sql import SqlBackend
@@ -32,6 +33,10 @@ _COMMON_SHARE = 0.03
 """A capitalised word that stands in more of the rows says who is meant, not what about."""
 
 
+RESTRICTIONS = frozenset(spec.name for spec in fields(Restrictions)) - {"key_prefix"}
+"""What recall can be restricted by; all of it is said of entries."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What is to be recalled.
@@ -42,6 +47,7 @@ class Asked:
         entries: Which entries; `None`: none.
         before_seq: Of the asking thread only turns before this seq, as the others are at hand.
         with_previous: After so many of the first turns found, the turn before it follows.
+        degrades: An embedder that cannot be used is warned of, whatever is wrong with it.
     """
 
     tenant: str
@@ -53,6 +59,50 @@ class Asked:
     limit: int = 10
     with_previous: int = 0
     explain: bool = False
+    degrades: bool = False
+
+
+def asked_of(
+    tenant: str,
+    question: str,
+    *,
+    threads: RecallThreads | None,
+    thread_id: str | None = None,
+    limit: int = 10,
+    explain: bool = False,
+    restrictions: Mapping[str, Any] | None = None,
+) -> Asked:
+    """Return what a caller asks to recall, checked.
+
+    Args:
+        restrictions: On entries, by the names of `MemoryQuery`.
+
+    Raises:
+        InvalidInputError: A name is unknown, or a value cannot be understood.
+        LimitExceededError: The question or the limit is too large.
+    """
+    known = ("all", None) if thread_id is None else ("this", "all", None)
+    if threads not in known:
+        listed = ", ".join(repr(name) for name in known)
+        raise InvalidInputError("threads", f"must be one of {listed}")
+    given = dict(restrictions or {})
+    unknown = sorted(set(given) - RESTRICTIONS)
+    if unknown:
+        raise InvalidInputError(unknown[0], "is no restriction of recall; leave it out")
+    if given.get("user_id") is not None and threads is not None:
+        raise InvalidInputError("user_id", "turns are not told apart by it; add threads=None")
+    if not isinstance(question, str):
+        raise InvalidInputError("question", "must be text")
+    query = as_query(question, {"limit": limit, "explain": explain, **given})
+    return Asked(
+        tenant=tenant,
+        question=query.text or "",
+        thread_id=thread_id,
+        threads=threads,
+        entries=restrictions_of(query),
+        limit=query.limit,
+        explain=query.explain,
+    )
 
 
 class Recaller:
@@ -81,9 +131,10 @@ class Recaller:
         scope = self._scope(asked)
         names = self._participants(scope)
         question = self._unnamed(asked.question, scope, names)
-        vector, warnings = self._vector(question)
+        vector, warnings = self._vector(question, degrades=asked.degrades)
         with self._database.read():
-            found = self._found(asked, self._sources(scope), question, vector, names)
+            sources = self._sources(scope, limit=asked.limit)
+            found = self._found(asked, sources, question, vector, names)
             hits = self._with_previous(asked, found)
         mode = "keyword" if vector is None else "hybrid"
         self._shared.tell(SearchServed(asked.tenant, mode, len(hits)))
@@ -111,14 +162,14 @@ class Recaller:
             unseen_before=before,
         )
 
-    def _sources(self, scope: Scope) -> list[EntrySource]:
+    def _sources(self, scope: Scope, *, limit: int = 0) -> list[EntrySource]:
         entries = self._shared.backend
         if entries is self._turns:
-            return [RowSource(self._turns, scope, self._database)]
+            return [RowSource(self._turns, scope, self._database, limit=limit)]
         turns = replace(scope, entries=None)
         return [
-            EntrySource(entries, replace(scope, threads=(), unseen_before=None)),
-            RowSource(self._turns, turns, self._database),
+            EntrySource(entries, replace(scope, threads=(), unseen_before=None), limit=limit),
+            RowSource(self._turns, turns, self._database, limit=limit),
         ]
 
     def _participants(self, scope: Scope) -> list[str]:
@@ -134,12 +185,19 @@ class Recaller:
         is_common = self._turns.common_words(scope.tenant, _COMMON_SHARE)
         return without_names(question, participants=names, is_common=is_common)
 
-    def _vector(self, question: str) -> tuple[Vector | None, tuple[ContextWarning, ...]]:
-        if not self._shared.vectoriser.is_asked or "semantic" not in self._turns.modes:
-            return None, ()
+    def _vector(
+        self, question: str, *, degrades: bool
+    ) -> tuple[Vector | None, tuple[ContextWarning, ...]]:
+        modes = self._turns.modes
+        if not self._shared.vectoriser.is_asked or "semantic" not in modes:
+            facts = {"error": "no embedder"}
+            without = (ContextWarning("semantic_unavailable", detail=facts),)
+            return None, () if "keyword" in modes else without
         try:
             return self._shared.vectoriser.question(question), ()
-        except BackendError as error:
+        except HierMemError as error:
+            if not (degrades or isinstance(error, BackendError)):
+                raise
             facts = {"error": type(error).__name__}
             code = self._shared.vectoriser.weakness
             return None, (ContextWarning(code, detail=facts),)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hiermem_core.backends.records import Scored
 from hiermem_core.backends.turn_rows import facts_of, numbers_at
 from hiermem_core.models.entries import MemoryEntry
+from hiermem_core.models.metadata import copied
 from hiermem_core.models.queries import Hit, TurnHit
 from hiermem_core.ranking.scoring import Candidate, places_beside
 from hiermem_core.recall.recalled_turns import recalled_turns
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     HitMaker = Callable[[float, Mapping[str, Any]], Hit | TurnHit]
 
 LEG = 200
-"""Rows each leg gives to the ranking."""
+"""Rows each leg gives to the ranking at least; more where more hits are asked for."""
 
 _ENTRY_FIELDS = tuple(field.name for field in fields(MemoryEntry))
 
@@ -32,12 +33,16 @@ _ENTRY_FIELDS = tuple(field.name for field in fields(MemoryEntry))
 class EntrySource:
     """The entries of a backend within a scope.
 
+    Args:
+        limit: Hits that are asked for.
+
     Attributes:
         plan: How the rows were found, in words.
     """
 
-    def __init__(self, backend: Backend, scope: Scope) -> None:
+    def __init__(self, backend: Backend, scope: Scope, *, limit: int = 0) -> None:
         self.plan = ""
+        self._depth = max(LEG, limit)
         self._backend = backend
         self._scope = scope
 
@@ -49,9 +54,9 @@ class EntrySource:
         """Return the union of what both legs find, each with its cosine."""
         words = near = Scored()
         if "keyword" in self._backend.modes:
-            words = self._backend.keyword(self._scope, question, limit=LEG)
+            words = self._backend.keyword(self._scope, question, limit=self._depth)
         if vector is not None:
-            near = self._backend.nearest(self._scope, vector, limit=LEG)
+            near = self._backend.nearest(self._scope, vector, limit=self._depth)
         self.plan = "; ".join(filter(None, (words.plan, near.plan)))
         values, cosines = dict(words.rows), dict(near.rows)
         missing = [number for number in values if number not in cosines]
@@ -73,8 +78,10 @@ class EntrySource:
 class RowSource(EntrySource):
     """Entries and turns of one database within a scope."""
 
-    def __init__(self, backend: Backend, scope: Scope, database: Database) -> None:
-        super().__init__(backend, scope)
+    def __init__(
+        self, backend: Backend, scope: Scope, database: Database, *, limit: int = 0
+    ) -> None:
+        super().__init__(backend, scope, limit=limit)
         self._database = database
 
     def candidates(self, question: str, vector: Vector | None) -> list[Candidate]:
@@ -109,6 +116,7 @@ def turn_maker(turn: Mapping[str, Any]) -> HitMaker:
 
 def _entry_maker(entry: MemoryEntry) -> HitMaker:
     values = {name: getattr(entry, name) for name in _ENTRY_FIELDS}
+    values["metadata"] = copied(entry.metadata)
     return lambda score, explanation: Hit(**values, score=score, explanation=explanation)
 
 
