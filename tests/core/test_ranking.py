@@ -205,8 +205,8 @@ def test_explaining_changes_no_score(rows, named):
 
 @given(candidates(), st.floats(0.1, 10))
 def test_the_scale_of_bm25_does_not_matter_to_entries(rows, factor):
-    entries = [replace(row, turn=None) for row in rows]
-    scaled = [replace(row, bm25=row.bm25 * factor) for row in entries]
+    entries = [row._replace(turn=None) for row in rows]
+    scaled = [row._replace(bm25=row.bm25 * factor) for row in entries]
 
     assert scores_of(rank(scaled)) == pytest.approx(scores_of(rank(entries)), abs=1e-9)
 

@@ -6,9 +6,9 @@ scorer fitted without the conversation it is judged on does as well within two p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,8 +69,7 @@ class Weights:
 DEFAULT_WEIGHTS = Weights()
 
 
-@dataclass(frozen=True, slots=True)
-class TurnFacts:
+class TurnFacts(NamedTuple):
     """What ranking knows of a turn.
 
     Attributes:
@@ -94,8 +93,7 @@ class TurnFacts:
         return self.thread, self.part, self.position
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A row that the keyword leg or the vector leg found, or one beside such a row.
 
     Attributes:
@@ -111,8 +109,7 @@ class Candidate:
     turn: TurnFacts | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate's score in [0, 1], greater is better.
 
     Attributes:
@@ -123,7 +120,7 @@ class Ranked:
 
     number: int
     score: float
-    terms: Mapping[str, float] = field(default_factory=lambda: _NO_TERMS)
+    terms: Mapping[str, float] = _NO_TERMS
 
 
 def rank(

@@ -12,7 +12,7 @@ from hiermem_core.models.context import ContextWarning
 from hiermem_core.models.events import SearchServed
 from hiermem_core.models.queries import RecallResult, TurnHit
 from hiermem_core.ranking.questions import named_participant, without_names
-from hiermem_core.ranking.scoring import rank
+from hiermem_core.ranking.scoring import Candidate, rank
 from hiermem_core.recall.recalled_turns import turns_before
 from hiermem_core.recall.sources import EntrySource, RowSource, turn_maker
 from hiermem_core.service.checking import as_query, restrictions_of
@@ -212,7 +212,10 @@ class Recaller:
     ) -> list[Hit | TurnHit]:
         """Return the best rows of all sources, ranked together."""
         rows = [(s, one) for s in sources for one in s.candidates(question, vector)]
-        candidates = [replace(one, number=place) for place, (_, one) in enumerate(rows)]
+        candidates = [
+            Candidate(place, one.bm25, one.cosine, one.turn)
+            for place, (_, one) in enumerate(rows)
+        ]
         named = named_participant(asked.question, names)
         best = rank(candidates, named=named, explain=asked.explain)[: asked.limit]
         makers: dict[int, HitMaker] = {}
