@@ -174,7 +174,7 @@ _FACTS = select(
 
 def facts_of(connection: Connection, numbers: Collection[int]) -> dict[int, TurnFacts]:
     """Return what ranking asks of those rows that are turns."""
-    found = connection.execute(_FACTS, {"numbers": as_given(numbers)})
+    found = connection.execute(_FACTS, {"numbers": as_given(numbers)}).all()
     return {row[0]: TurnFacts(*row[1:]) for row in found}
 
 
