@@ -10,12 +10,13 @@ from sqlalchemy import case, func, select
 from hiermem_core.backends.restrictions import Restrictions
 from hiermem_core.forgetting.derivation import descendants, fallout
 from hiermem_core.models.plain import dump_json
+from hiermem_core.storage.database import slices
 from hiermem_core.storage.tables import threads, turns
 from hiermem_core.threads import reading
 from hiermem_core.threads.notes import erase_notes, stored_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from sqlalchemy import Connection
 
@@ -32,22 +33,59 @@ STORES = ("entries", "turns", "threads", "notes", "vectors")
 """What a receipt counts."""
 
 
-def erase_entries(writer: EntryWriter, selector: Selector) -> int:
-    """Erase the entries that are chosen, and those derived from nothing else; return how many."""
-    if selector.entries is None:
-        return 0
-    chosen = dict(writer.traces(selector.entries, selector.ids))
-    derived = writer.derivations() if chosen else {}
+def erase_entries(
+    writer: EntryWriter,
+    selector: Selector,
+    turn_ids: Collection[str],
+    existing_turns: Callable[[Collection[str]], set[str]],
+) -> int:
+    """Erase the entries that are chosen, and those derived from nothing else; return how many.
+
+    Args:
+        turn_ids: Of the turns that are erased too; what was derived from them only goes as well.
+        existing_turns: Tells which of some ids are those of turns.
+    """
+    chosen: dict[int, str] = {}
+    if selector.entries is not None:
+        chosen = dict(writer.traces(selector.entries, selector.ids))
+    derived = writer.derivations() if chosen or turn_ids else {}
     sources = {name: one.sources for name, one in derived.items()}
-    forgotten = set(chosen.values())
+    forgotten = {*chosen.values(), *turn_ids}
     touched = descendants(forgotten, sources)
     asked = {source for name in touched for source in sources[name]}
     existing = set(writer.traces(Restrictions(), asked).values()) if asked else set()
+    existing |= existing_turns(asked)
     fallen = fallout(forgotten, sources, existing)
     numbers = {*chosen, *(derived[name].number for name in fallen.gone)}
     writer.remove(sorted(numbers))
     writer.rederive({derived[name].number: left for name, left in fallen.kept.items()})
     return len(numbers)
+
+
+def chosen_turn_ids(connection: Connection, tenant: str, selector: Selector) -> set[str]:
+    """Return the ids of the turns that are chosen, archived ones among them."""
+    of_tenant = select(_T.id).join(threads, _H.number == _T.thread).where(_H.tenant == tenant)
+    if selector.kind == "everything":
+        return set(connection.execute(of_tenant).scalars())
+    if selector.kind == "thread_id":
+        of_thread = of_tenant.where(_H.thread_id == selector.names[0])
+        return set(connection.execute(of_thread).scalars())
+    found: set[str] = set()
+    if selector.kind == "user_id":
+        for thread_id, seqs in _turns_of_user(connection, tenant, selector.names[0]):
+            of_thread = of_tenant.where(_H.thread_id == thread_id)
+            for some in slices(seqs):
+                found |= set(connection.execute(of_thread.where(_T.seq.in_(some))).scalars())
+    return found
+
+
+def existing_turn_ids(connection: Connection, tenant: str, ids: Collection[str]) -> set[str]:
+    """Return those of some ids that turns of the tenant bear."""
+    of_tenant = select(_T.id).join(threads, _H.number == _T.thread).where(_H.tenant == tenant)
+    found: set[str] = set()
+    for some in slices(list(ids)):
+        found |= set(connection.execute(of_tenant.where(_T.id.in_(some))).scalars())
+    return found
 
 
 def erase_from_threads(

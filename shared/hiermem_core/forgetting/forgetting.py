@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hiermem_core.backends.tenants import count_change
 from hiermem_core.errors import HierMemError
-from hiermem_core.forgetting.erasing import STORES, erase_entries, erase_from_threads
+from hiermem_core.forgetting.erasing import (
+    STORES,
+    chosen_turn_ids,
+    erase_entries,
+    erase_from_threads,
+    existing_turn_ids,
+)
 from hiermem_core.forgetting.marks import Due, due_of, mark
 from hiermem_core.forgetting.selectors import selector_of
 from hiermem_core.models.events import Forgotten
@@ -149,7 +156,9 @@ class Forgetting:
         every = [*writers, rows]
         before = sum(writer.vector_count() for writer in every)
         counts = dict.fromkeys(STORES, 0)
-        counts["entries"] = sum(erase_entries(writer, selector) for writer in every)
+        turn_ids = chosen_turn_ids(rows.connection, tenant, selector)
+        turns = partial(existing_turn_ids, rows.connection, tenant)
+        counts["entries"] = sum(erase_entries(one, selector, turn_ids, turns) for one in every)
         counts |= erase_from_threads(rows.connection, self._store, tenant, selector)
         counts["vectors"] = before - sum(writer.vector_count() for writer in every)
         return counts, self._marked(rows, selector.digest(tenant), counts, now)

@@ -47,7 +47,8 @@ class EntryDraft:
         created_at: Aware; the clock's now when `None`. Later stores keep the first.
         ttl: Seconds until the entry is absent; `None`: never.
         trust: 0 to 1; by `source` when `None`.
-        derived_from: Ids of the entries it was made from.
+        derived_from: Ids of the entries and turns it was made from; forgetting all of them
+            forgets it.
     """
 
     content: str

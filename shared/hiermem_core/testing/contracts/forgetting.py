@@ -232,6 +232,21 @@ class ForgettingContract(MemoryContract):
         assert tenant.memory.stats().entries == 0
         assert tenant.memory.stats().index.indexed == 0
 
+    def test_what_was_derived_from_the_turns_of_a_forgotten_thread_goes_too(
+        self, tenant: Tenant
+    ) -> None:
+        first = tenant.thread("one").append([{"role": "user", "content": "Ebba keeps llamas"}])[0]
+        other = tenant.thread("two").append([{"role": "user", "content": "Ebba has hay"}])[0]
+        gone = tenant.remember("fact of one", derived_from=[str(first.id)])
+        kept = tenant.remember("fact of both", derived_from=[str(first.id), str(other.id)])
+
+        tenant.forget(thread_id="one")
+
+        assert tenant.memory.retrieve(gone) is None
+        left = tenant.memory.retrieve(kept)
+        assert left is not None
+        assert left.derived_from == (other.id,)
+
     def test_entries_derived_only_from_forgotten_ones_go_too(
         self, tenant: Tenant, clock: FakeClock
     ) -> None:
