@@ -185,5 +185,35 @@ def test_no_search_reads_a_whole_table_or_a_whole_tenant(hiermem, vectors, field
 
     steps = [step for plan in plans for step in plan]
     assert not [step for step in steps if step.startswith(("SCAN memory_entries", "SCAN vectors"))]
+    small = ("SEARCH vectors", "SEARCH tenants")
     whole = [step for step in steps if step.endswith("(tenant=?)")]
-    assert not fields or not [step for step in whole if "vectors" not in step]
+    assert not fields or not [step for step in whole if not step.startswith(small)]
+
+
+def test_what_is_within_restrictions_stays_in_memory_until_an_entry_changes(tmp_path, vectors):
+    with filled(tmp_path, vectors, **WAYS_TO_OPEN["candidates"]) as hiermem:
+        memory = hiermem.tenant("a").memory
+        asked = {"vector": vectors[0], "limit": 3, "namespace": "even"}
+        first = memory.search(**asked)
+
+        again = statements_of(hiermem, lambda: memory.search(**asked))
+        added = memory.store("newest", namespace="even", embedding=vectors[0])
+        after = memory.search(**asked)
+        memory.delete(added)
+        gone = memory.search(**asked)
+
+    assert not [statement for statement in again if "vectors.embedding" in statement]
+    assert added in [hit.id for hit in after]
+    assert [hit.id for hit in gone] == [hit.id for hit in first]
+
+
+def statements_of(hiermem, call):
+    found = []
+    engine = hiermem._services.database._engine
+    listener = lambda connection, cursor, statement, *rest: found.append(statement)  # noqa: E731
+    event.listen(engine, "before_cursor_execute", listener)
+    try:
+        call()
+    finally:
+        event.remove(engine, "before_cursor_execute", listener)
+    return found

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlalchemy import bindparam, func, select, union_all
 
-from hiermem_core.backends.matrices import COLUMNS, best, cosines_of, rounded, unit_of
+from hiermem_core.backends.matrices import (
+    COLUMNS,
+    best,
+    cosines_of,
+    matrix_of,
+    rounded,
+    unit_of,
+)
 from hiermem_core.backends.planner import WAYS
 from hiermem_core.backends.records import Scored
 from hiermem_core.backends.sql_restrictions import (
@@ -23,7 +30,7 @@ from hiermem_core.backends.sql_restrictions import (
 )
 from hiermem_core.errors import IndexUnavailableError
 from hiermem_core.storage.given import as_given, given
-from hiermem_core.storage.tables import memory_entries, searchable, vectors
+from hiermem_core.storage.tables import memory_entries, searchable, tenants, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -50,6 +57,11 @@ _of_embedder = _V.embedder == bindparam("embedder")
 _of_tenant = (_V.tenant == bindparam("tenant"), _of_embedder)
 _DIMENSION = select(_V.dimension).where(*_of_tenant).limit(1)
 _LAST = select(func.max(_V.number)).where(*_of_tenant)
+_STAMP = select(
+    select(tenants.c.generation).where(tenants.c.tenant == bindparam("tenant")).scalar_subquery(),
+    _LAST.scalar_subquery(),
+)
+"""What changes with every change of the entries, and with every vector that is made."""
 _COUNT = select(func.count()).select_from(vectors).where(*_of_tenant)
 _RECORDS = select(*COLUMNS).where(*_of_tenant).order_by(_V.number)
 _RECORDS_OF = select(*COLUMNS).where(_V.number.in_(given("numbers")), _of_embedder)
@@ -186,10 +198,18 @@ class VectorSearch:
         return count if count <= limit else None
 
     def _candidates(self, asked: _Asked) -> list[Found]:
+        """Scan what is within the restrictions; of entries it stays in memory until they change."""
         query = select(*COLUMNS).where(_V.row.in_(self._rows_in(asked.scope)), _of_embedder)
-        return self._best_passing(
-            asked, *_cosines(asked, query, facts_of(asked.scope) | asked.facts)
+        facts = facts_of(asked.scope) | asked.facts
+        if asked.scope.has_turns:
+            return self._best_passing(asked, *_cosines(asked, query, facts))
+        stamp = asked.connection.execute(_STAMP, asked.facts).one()
+        matrix = self._matrices.within(
+            asked.scope.tenant,
+            (asked.embedder, repr(asked.scope.entries), *stamp),
+            lambda: matrix_of(asked.connection, query, facts, len(asked.unit)),
         )
+        return self._best_passing(asked, matrix.numbers, matrix.cosines(asked.unit))
 
     def _scan(self, asked: _Asked) -> list[Found]:
         """Scan the tenant's matrix: first past the restrictions, then only what is within."""
