@@ -73,3 +73,42 @@ def test_a_child_forked_while_the_parent_embeds_can_embed_itself(tmp_path):
         embedder.may_go_on.set()
 
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+class FirstHeld(FakeEmbedder):
+    """Holds its first call for plums, and says when it is called for the fixed texts and again."""
+
+    def __init__(self):
+        super().__init__(16)
+        self.has_begun, self.is_known, self.has_begun_again = (threading.Event() for _ in range(3))
+        self.may_go_on = threading.Event()
+
+    def embed(self, texts):
+        if not any("plum" in text for text in texts):
+            self.is_known.set()
+        elif self.has_begun.is_set():
+            self.has_begun_again.set()
+        else:
+            self.has_begun.set()
+            assert self.may_go_on.wait(30)
+        return super().embed(texts)
+
+
+def test_a_reindex_embeds_no_row_that_the_background_embeds(tmp_path):
+    embedder = FirstHeld()
+    with HierMem.open(tmp_path / "memory", embedder=embedder) as hiermem:
+        alice = hiermem.tenant("alice")
+        plums = [{"role": "user", "content": f"plum {n}"} for n in range(50)]
+        alice.thread("long").append(plums)
+        assert embedder.has_begun.wait(30)
+        embedder.is_known.clear()
+        reindexing = threading.Thread(target=hiermem.reindex)
+        reindexing.start()
+        assert embedder.is_known.wait(30)
+
+        is_made_twice = embedder.has_begun_again.wait(0.5)
+
+        embedder.may_go_on.set()
+        reindexing.join(30)
+        assert alice.memory.stats().index.indexed == 50
+    assert not is_made_twice

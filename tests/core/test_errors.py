@@ -87,6 +87,8 @@ def every_failing_call(trouble, error, call):
         trouble.set(first, error)
         try:
             answer = call()
+            if hasattr(answer, "raise_for_errors"):
+                answer.raise_for_errors()
         except Exception as raised:  # noqa: BLE001 - what it is, is what the tests judge
             trouble.clear()
             yield raised
@@ -181,7 +183,7 @@ REFUSED_ENTRIES = {
     "search": lambda memory: memory.search(SENTINEL, limit=-1),
     "filter": lambda memory: memory.search(filter={"a": {"$in": SENTINEL}}),
     "bulk": lambda memory: memory.bulk_insert([{"content": [SENTINEL]}]).raise_for_errors(),
-    "bulk update": lambda memory: memory.bulk_update([SENTINEL]),
+    "bulk update": lambda memory: memory.bulk_update([SENTINEL]).raise_for_errors(),
 }
 
 

@@ -15,10 +15,15 @@ from hiermem_core.testing.contracts import (
     PersistenceContract,
     TextContract,
 )
+from hiermem_core.testing.contracts.entries_refusals import RefusalContract
 
 
 class TestEntries(EntryContract):
     opened = on(*EVERY)
+
+
+class TestRefusals(RefusalContract):
+    opened = on("in_memory", "hybrid")
 
 
 class TestMetadata(MetadataContract):

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from hiermem_core.protocols import Embedder
 
+EMBEDDING = "embedding"
+"""The operation that errors of an embedder name."""
+
 HARMLESS_TEXT = "Hello."
 """What any embedder takes: if it fails at this, the text before was not to blame."""
 
@@ -34,10 +37,12 @@ class EmbedFailure:
     Attributes:
         error: The type's name of the error; never its text, which may hold content.
         is_down: The embedder fails at a harmless text too, so this one is not to blame.
+        mismatch: The vector has another length than the embedder declares.
     """
 
     error: str
     is_down: bool = False
+    mismatch: DimensionMismatchError | None = None
 
 
 def embed_each(
@@ -45,12 +50,25 @@ def embed_each(
 ) -> list[NDArray[np.float32] | EmbedFailure]:
     """Return for each text, in order, its vector or why there is none.
 
-    One call for all. If it raises or returns another number of vectors, each text is tried alone,
-    so that none fails for another's sake; an embedder that is down is not asked for the rest. A
-    vector that is not finite or all zero counts as none. Of a long text the beginning is embedded.
+    As `try_each`, but one vector of another length fails all.
 
     Raises:
         DimensionMismatchError: A vector has another length than the embedder declares.
+    """
+    answers = try_each(embedder, texts)
+    for answer in answers:
+        if isinstance(answer, EmbedFailure) and answer.mismatch is not None:
+            raise answer.mismatch
+    return answers
+
+
+def try_each(embedder: Embedder, texts: Sequence[str]) -> list[NDArray[np.float32] | EmbedFailure]:
+    """Return for each text, in order, its vector or why there is none.
+
+    One call for all. If it raises or returns another number of vectors, each text is tried alone,
+    so that none fails for another's sake; an embedder that is down is not asked for the rest. A
+    vector that is not finite or all zero, or of another length than the embedder declares, counts
+    as none. Of a long text the beginning is embedded.
     """
     if not texts:
         return []
@@ -74,7 +92,7 @@ def embed_all(embedder: Embedder, texts: Sequence[str]) -> list[NDArray[np.float
     except Exception as error:
         raise as_ours(error) from error
     if len(rows) != len(parts):
-        raise BackendError("embedding", f"{len(rows)} vectors for {len(parts)} texts; {_REMEDY}")
+        raise BackendError(EMBEDDING, f"{len(rows)} vectors for {len(parts)} texts; {_REMEDY}")
     return [_usable_vector(embedder, row) for row in rows]
 
 
@@ -116,7 +134,7 @@ def as_ours(error: Exception) -> HierMemError:
     """Return the error to raise for one of an embedder: its own if it is ours, else by its type."""
     if isinstance(error, HierMemError):
         return error
-    return BackendError("embedding", f"the embedder raised {type(error).__name__}; {_REMEDY}")
+    return BackendError(EMBEDDING, f"the embedder raised {type(error).__name__}; {_REMEDY}")
 
 
 def _answer(embedder: Embedder, texts: Sequence[str]) -> list[Any] | EmbedFailure:
@@ -150,7 +168,10 @@ def _vector_or_failure(embedder: Embedder, row: Any) -> NDArray[np.float32] | Em
         return EmbedFailure(type(error).__name__)
     if vector is None:
         return EmbedFailure(_NO_VECTOR)
-    return _of_declared_length(embedder, vector)
+    try:
+        return _of_declared_length(embedder, vector)
+    except DimensionMismatchError as error:
+        return EmbedFailure(type(error).__name__, mismatch=error)
 
 
 def _usable_vector(embedder: Embedder, row: Any) -> NDArray[np.float32]:
@@ -159,7 +180,7 @@ def _usable_vector(embedder: Embedder, row: Any) -> NDArray[np.float32]:
     except (TypeError, ValueError) as error:
         raise as_ours(error) from error
     if vector is None:
-        raise BackendError("embedding", f"a vector is not finite or all zero; {_REMEDY}")
+        raise BackendError(EMBEDDING, f"a vector is not finite or all zero; {_REMEDY}")
     return _of_declared_length(embedder, vector)
 
 

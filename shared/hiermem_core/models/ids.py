@@ -36,10 +36,12 @@ def check_name(kind: str, value: object) -> str:
         InvalidInputError: It is not text, or holds a lone surrogate or NUL.
         LimitExceededError: It is longer than 512 characters.
     """
-    if value is None or value == "":
+    if value is None:
         raise MissingIdentityError(kind)
     if not isinstance(value, str):
         raise InvalidInputError(kind, f"must be text, not {type(value).__name__}")
+    if not value:
+        raise MissingIdentityError(kind)
     if len(value) > NAME_LIMIT:
         raise LimitExceededError(kind, limit=NAME_LIMIT, actual=len(value))
     if not is_clean(value):

@@ -29,10 +29,15 @@ def aware(name: str, moment: datetime | None) -> datetime | None:
     """Return a moment that a caller gave, in UTC and to the millisecond.
 
     Raises:
-        InvalidInputError: It has no time zone, or is no datetime.
+        InvalidInputError: It has no time zone, is no datetime, or is no moment of the years 1 to
+            9999 in UTC.
     """
     if moment is None:
         return None
-    if not isinstance(moment, datetime) or moment.utcoffset() is None:
-        raise InvalidInputError(name, "has no time zone; give an aware datetime")
-    return to_the_millisecond(moment)
+    try:
+        if isinstance(moment, datetime) and moment.utcoffset() is not None:
+            return to_the_millisecond(moment)
+    except OverflowError:
+        reason = "is beyond the calendar in UTC; give a moment of the years 1 to 9999"
+        raise InvalidInputError(name, reason) from None
+    raise InvalidInputError(name, "has no time zone; give an aware datetime")

@@ -54,6 +54,11 @@ class BulkResult(Mapping[str, V], Generic[V]):
         self._answers = dict(answers)
         self.failed = failed
 
+    def raise_for_errors(self) -> None:
+        """Raise the error of the first failed item, if there is one."""
+        if self.failed:
+            raise self.failed[0].error
+
     def __getitem__(self, entry_id: str) -> V:
         """Return the answer for an id."""
         return self._answers[entry_id]

@@ -213,8 +213,7 @@ class Recaller:
         """Return the best rows of all sources, ranked together."""
         rows = [(s, one) for s in sources for one in s.candidates(question, vector)]
         candidates = [
-            Candidate(place, one.bm25, one.cosine, one.turn)
-            for place, (_, one) in enumerate(rows)
+            Candidate(place, one.bm25, one.cosine, one.turn) for place, (_, one) in enumerate(rows)
         ]
         named = named_participant(asked.question, names)
         best = rank(candidates, named=named, explain=asked.explain)[: asked.limit]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import logging
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -33,36 +32,45 @@ class Background:
         self._closing = threading.Event()
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
+        self._nudged: dict[str, None] = {}
         _all.add(self)
 
     def nudge(self, tenant: str) -> None:
-        """Have a tenant's rows embedded if many wait and nothing runs; never waits or raises."""
-        if self._closing.is_set() or self._worker is not None:
+        """Have a tenant's rows embedded if many wait; never waits for that or raises."""
+        if self._closing.is_set():
             return
-        if not self._has_much(tenant):
+        if self._worker is None and not self._has_much(tenant):
             return
         with self._lock:
+            self._nudged[tenant] = None
             if self._worker is None and not self._closing.is_set():
-                context = contextvars.copy_context()
-                worker = threading.Thread(
-                    target=context.run, args=(self._run, tenant), name="hiermem-embed", daemon=True
-                )
-                with suppress(RuntimeError):  # the interpreter is ending
-                    worker.start()
-                    self._worker = worker
+                self._start()
 
     def close(self, timeout: float | None = None) -> None:
         """End after the running batch, and wait for it. Idempotent."""
         self._closing.set()
-        worker = self._worker
+        with self._lock:
+            worker = self._worker
         if worker is not None and worker is not threading.current_thread():
             worker.join(timeout)
 
     def after_fork(self) -> None:
-        """Leave the parent's thread to the parent."""
+        """Leave the parent's thread, and what it is to do, to the parent."""
         self._lock = threading.Lock()
         self._worker = None
+        self._nudged = {}
         self._catching_up.after_fork()
+
+    def _start(self) -> None:
+        """Start the thread; it is known before it can end."""
+        context = contextvars.copy_context()
+        self._worker = threading.Thread(
+            target=context.run, args=(self._run,), name="hiermem-embed", daemon=True
+        )
+        try:
+            self._worker.start()
+        except RuntimeError:  # the interpreter is ending, or has no thread left
+            self._worker = None
 
     def _has_much(self, tenant: str) -> bool:
         """Tell whether many rows wait; not known to wait, they are left to the next call."""
@@ -71,13 +79,35 @@ class Background:
         except HierMemError:
             return False
 
-    def _run(self, tenant: str) -> None:
+    def _run(self) -> None:
+        """Embed for one tenant after the other that was nudged, until there is none."""
+        try:
+            while (tenant := self._next()) is not None:
+                if self._has_much(tenant):
+                    self._embed(tenant)
+        finally:
+            self._end()
+
+    def _next(self) -> str | None:
+        """Return the next tenant; where there is none, the thread has ended for all others."""
+        with self._lock:
+            if self._nudged and not self._is_ending():
+                tenant = next(iter(self._nudged))
+                del self._nudged[tenant]
+                return tenant
+            self._worker = None
+            return None
+
+    def _embed(self, tenant: str) -> None:
         try:
             self._catching_up.embed_all(tenant, until=self._is_ending, is_patient=True)
         except HierMemError as error:
             _logger.warning("embedding in the background ended: %s", type(error).__name__)
-        finally:
-            self._worker = None
+
+    def _end(self) -> None:
+        with self._lock:
+            if self._worker is threading.current_thread():
+                self._worker = None
 
     def _is_ending(self) -> bool:
         return self._closing.is_set() or not threading.main_thread().is_alive()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 from hiermem_core.backends.records import Attempt, VectorCounts
 from hiermem_core.models import events
 from hiermem_core.models.moments import to_milliseconds
+from hiermem_core.service.exclusive import Exclusive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +24,9 @@ _LOOK_SECONDS = 0.05
 
 class CatchingUp:
     """Embed the rows that wait.
+
+    Attributes:
+        exclusive: Held while rows of a tenant are embedded, so that no row is embedded twice.
 
     Args:
         backends: Those that keep entries or turns.
@@ -42,12 +45,23 @@ class CatchingUp:
         self._vectoriser = vectoriser
         self._clock = clock
         self._tell = tell
-        self._turn = threading.Lock()
+        self.exclusive = Exclusive()
 
     def embed_few(self, tenant: str) -> None:
-        """Embed what waits if it is at most one batch; more is left to whoever can wait."""
+        """Embed what waits if it is at most one batch; more is left to whoever can wait.
+
+        Does nothing while another thread embeds for the tenant.
+
+        Raises:
+            EmbedderMismatchError: The stored vectors are by another embedder.
+        """
         if not self._vectoriser.is_on:
             return
+        with self.exclusive.alone(tenant) as may_embed:
+            if may_embed:
+                self._embed_few(tenant)
+
+    def _embed_few(self, tenant: str) -> None:
         now_ms = self._now_ms()
         for backend in self._backends:
             waiting = backend.waiting(tenant, limit=BATCH + 1, due_ms=now_ms)
@@ -82,6 +96,8 @@ class CatchingUp:
     ) -> bool:
         """Embed all rows that wait; tell whether none waits any more.
 
+        An embedder that calls this while it embeds is not waited for.
+
         Args:
             until: No batch begins once this is true.
             is_patient: Leave rows alone whose pause after a failure is not over.
@@ -94,21 +110,19 @@ class CatchingUp:
         return all(emptied)
 
     def after_fork(self) -> None:
-        """Begin with a free lock in a forked child."""
-        self._turn = threading.Lock()
+        """Leave what the parent embeds to the parent, in a forked child."""
+        self.exclusive = Exclusive()
 
     def _empty(
         self, backend: Backend, tenant: str, until: Callable[[], bool], *, is_patient: bool
     ) -> bool:
-        """Embed batch by batch, in turn with others who do, so that no row is embedded twice."""
-        goes_on = True
+        """Embed batch by batch, one thread at a time, so that no row is embedded twice."""
+        goes_on = not self.exclusive.is_mine
         while goes_on and not until():
-            if self._turn.acquire(timeout=_LOOK_SECONDS):
-                try:
+            with self.exclusive.alone(tenant, _LOOK_SECONDS) as may_embed:
+                if may_embed:
                     due_ms = self._now_ms() if is_patient else None
                     goes_on = self._embed(backend, tenant, due_ms=due_ms)
-                finally:
-                    self._turn.release()
         return not backend.waiting(tenant, limit=1).rows
 
     def _embed(self, backend: Backend, tenant: str, *, due_ms: int | None) -> bool:

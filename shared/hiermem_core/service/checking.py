@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, get_args
@@ -49,6 +50,8 @@ OFFSET_LIMIT = 1_000_000
 BULK_LIMIT = 10_000
 """Items of one bulk operation."""
 
+_MOST = 2**62
+_LONGEST_WAIT = 1e9
 _LONGEST_TTL = 100 * 366 * 86_400.0
 _DRAFT_FIELDS = frozenset(field.name for field in fields(EntryDraft))
 _QUERY_FIELDS = frozenset(field.name for field in fields(MemoryQuery))
@@ -62,9 +65,7 @@ def as_entry_draft(value: Any, given: Mapping[str, Any]) -> EntryDraft:
     Raises:
         InvalidInputError: It is none of these, or a field is unknown.
     """
-    unknown = sorted(set(given) - _DRAFT_FIELDS)
-    if unknown:
-        raise InvalidInputError(unknown[0], "is no field of an entry; put it into the metadata")
+    _check_names(given)
     if isinstance(value, str):
         return EntryDraft(**{"content": value, **given})
     if isinstance(value, EntryDraft):
@@ -72,8 +73,17 @@ def as_entry_draft(value: Any, given: Mapping[str, Any]) -> EntryDraft:
     if isinstance(value, MemoryEntry):
         return replace(value.draft(), **given)
     if isinstance(value, Mapping) and "content" in value:
-        return as_entry_draft(value["content"], {**value, **given})
+        _check_names(value)
+        return EntryDraft(**{**value, **given})
     raise InvalidInputError("entry", "must be a text, an EntryDraft or a mapping with content")
+
+
+def _check_names(given: Mapping[Any, Any]) -> None:
+    for name in given:
+        if not isinstance(name, str):
+            raise InvalidInputError("entry", "has a field whose name is no text; leave it out")
+        if name not in _DRAFT_FIELDS:
+            raise InvalidInputError(name, "is no field of an entry; put it into the metadata")
 
 
 def checked_draft(draft: EntryDraft, cleaner: TextCleaner) -> EntryDraft:
@@ -109,6 +119,8 @@ def checked_fields(changes: Mapping[str, Any], cleaner: TextCleaner) -> dict[str
         LimitExceededError: A field is larger than its limit.
     """
     for name in changes:
+        if not isinstance(name, str):
+            raise InvalidInputError("changes", "name a field by no text; leave it out")
         if name not in _CHECKS:
             reason = "cannot be changed" if name in _DRAFT_FIELDS else "is no field of an entry"
             raise InvalidInputError(name, f"{reason}; leave it out")
@@ -254,11 +266,8 @@ def as_query(value: Any, given: Mapping[str, Any]) -> MemoryQuery:
 
 
 def _check_query(query: MemoryQuery) -> None:
-    for name, figure in (("limit", query.limit), ("offset", query.offset)):
-        if isinstance(figure, bool) or not isinstance(figure, int) or figure < 0:
-            raise InvalidInputError(name, "must be a whole number, at least 0")
-    _check_size("limit", query.limit, LIMIT_LIMIT)
-    _check_size("offset", query.offset, OFFSET_LIMIT)
+    _check_size("limit", checked_count("limit", query.limit), LIMIT_LIMIT)
+    _check_size("offset", checked_count("offset", query.offset), OFFSET_LIMIT)
     if query.text is not None:
         _check_size("text", len(_text("text", query.text)), TEXT_LIMIT)
     if query.mode is not None:
@@ -321,15 +330,40 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
+def checked_count(name: str, value: Any, *, least: int = 0) -> int:
+    """Return a whole number of at least `least`, cut to what a store can count to.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInputError(name, f"must be a whole number, at least {least}")
+    return min(value, _MOST)
+
+
+def checked_timeout(value: Any) -> float | None:
+    """Return seconds to wait at most, cut to what a thread can wait; `None`: without an end.
+
+    Raises:
+        InvalidInputError: It is no finite number.
+    """
+    if value is None:
+        return None
+    return min(max(0.0, _number("timeout", value)), _LONGEST_WAIT)
+
+
 def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InvalidInputError(name, "must be a finite number")
-    return float(value)
+    if not isinstance(value, bool) and isinstance(value, int | float):
+        with suppress(OverflowError):
+            number = float(value)
+            if math.isfinite(number):
+                return number
+    raise InvalidInputError(name, "must be a finite number")
 
 
 def _one_of(name: str, value: Any, allowed: Sequence[str]) -> Any:
-    if value not in allowed:
-        raise InvalidInputError(name, f"{value!r} is unknown; use one of {', '.join(allowed)}")
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidInputError(name, f"is unknown; use one of {', '.join(allowed)}")
     return value
 
 

@@ -47,9 +47,13 @@ class Collaborators:
     def before_search(self, tenant: str) -> None:
         """Embed the rows that wait, where they are few, so that the search finds them.
 
-        An index that is not open yet is opened in the background.
+        Many are embedded in the background, where an index that is not open yet is opened too.
+
+        Raises:
+            EmbedderMismatchError: The location's vectors are by another embedder.
         """
         self.catching_up.embed_few(tenant)
+        self.background.nudge(tenant)
         self.indexer.nudge(tenant)
 
     def after_write(self, tenant: str) -> None:

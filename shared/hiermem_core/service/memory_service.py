@@ -11,14 +11,17 @@ from hiermem_core.models.ids import check_name
 from hiermem_core.models.metadata import copied
 from hiermem_core.models.namespaces import format_namespace
 from hiermem_core.models.results import BulkInsertResult, BulkResult, PurgeResult
+from hiermem_core.service.bulk import change_of, delete_all, distinct_ids, insert_all, update_all
 from hiermem_core.service.checking import (
     as_entry_draft,
     as_query,
+    checked_count,
     checked_items,
     checked_key,
+    checked_timeout,
     restrictions_of,
 )
-from hiermem_core.service.searching import EntrySearch
+from hiermem_core.service.searching import EntrySearch, needs_vectors
 from hiermem_core.service.statistics import stats_of
 from hiermem_core.service.writing import EntryWriting
 
@@ -121,14 +124,16 @@ class MemoryService:
     ) -> MemoryEntry | None:
         """Change exactly the given fields; `None` is a value. An absent id gives `None`.
 
+        Without a field nothing changes, not even the version.
+
         Raises:
             InvalidInputError: A field cannot be changed, or not to this. Nothing was changed.
             VersionConflictError: `expected_version` is not the entry's. Nothing was changed.
             KeyConflictError: Another entry of the namespace bears the new key.
         """
         self._shared.check_open()
-        given = {**(changes or {}), **fields}
-        change = (check_name("id", entry_id), given, expected_version)
+        change = change_of(entry_id, {} if changes is None else changes, expected_version)
+        change = change._replace(fields={**change.fields, **fields})
         answers, failed = self._writing.change([change])
         if failed:
             raise failed[0].error
@@ -151,17 +156,14 @@ class MemoryService:
         self._shared.check_open()
         entry_id, place = _one_name(entry_id, namespace, key)
         if entry_id is None:
-            with self._shared.backend.read(self._tenant, self._shared.clock.now()) as reader:
-                kept = reader.by_key({place}).get(place)
-            if kept is None:
-                return False
-            entry_id = kept.entry.id
+            return self._writing.remove_key(*place)
         return self._writing.remove([entry_id])[entry_id]
 
     def search(self, query: MemoryQuery | str | None = None, /, **fields: Any) -> SearchResult:
         """Return the entries that answer a query, best first.
 
-        Without text it lists, newest change first. See `MemoryQuery` for the fields.
+        Without text it lists, newest change first. See `MemoryQuery` for the fields. Only semantic
+        and hybrid mode call the embedder.
 
         Raises:
             InvalidInputError: A field is unknown or out of range, a filter cannot be understood.
@@ -172,13 +174,22 @@ class MemoryService:
         self._shared.check_open()
         asked = as_query(query, fields)
         restrictions = restrictions_of(asked)
-        self._shared.before_search(self._tenant)
-        mode, result = self._searching.run(asked, restrictions)
+        mode = self._searching.mode_of(asked)
+        if needs_vectors(asked, mode):
+            self._shared.before_search(self._tenant)
+        result = self._searching.run(asked, mode, restrictions)
         self._shared.tell(events.SearchServed(self._tenant, mode, len(result)))
         return result
 
     def search_semantic(self, text: str, k: int = 10, /, **fields: Any) -> SearchResult:
-        """Return the `k` entries nearest in meaning; `search` in semantic mode."""
+        """Return the `k` entries nearest in meaning; `search` in semantic mode.
+
+        Raises:
+            InvalidInputError: `mode` or `limit` is given besides; otherwise as `search`.
+        """
+        for name in ("mode", "limit"):
+            if name in fields:
+                raise InvalidInputError(name, "is set here already; leave it out, or use search")
         return self.search(text, mode="semantic", limit=k, **fields)
 
     def list_namespaces(
@@ -227,32 +238,27 @@ class MemoryService:
     ) -> BulkInsertResult:
         """Store many entries, a transaction a batch; a bad item never fails another.
 
+        What fails a whole batch, such as a store that cannot be written or an embedder that is not
+        the location's, is the failure of its items and of all after them; what came before is
+        stored, and in the result.
+
         Raises:
+            InvalidInputError: The items are no list, or `batch_size` is no number above 0.
             LimitExceededError: There are more than 10,000.
-            BackendError: A batch cannot be written; what came before it is stored.
         """
         self._shared.check_open()
         items = checked_items(entries)
-        if batch_size < 1:
-            raise InvalidInputError("batch_size", "must be at least 1")
-        ids: list[str | None] = [None] * len(items)
-        failed, pending = [], []
-        for start in range(0, len(items), batch_size):
-            drafts, refused, cleaned = self._writing.check(items[start : start + batch_size])
-            stored, lost, waiting = (
-                self._writing.store(drafts, cleaned=cleaned) if drafts else ({}, [], [])
-            )
-            for place, entry in stored.items():
-                ids[start + place] = entry.id
-            failed += [replace(one, index=start + one.index) for one in (*refused, *lost)]
-            pending += waiting
-        failed.sort(key=lambda one: one.index)
-        return BulkInsertResult(tuple(ids), tuple(failed), tuple(dict.fromkeys(pending)))
+        size = checked_count("batch_size", batch_size, least=1)
+        return insert_all(self._writing, items, batch_size=size)
 
     def bulk_get(self, ids: Iterable[str]) -> dict[str, MemoryEntry | None]:
-        """Return for each id its entry, or `None`."""
+        """Return for each id its entry, or `None`.
+
+        Raises:
+            InvalidInputError: An id is no text, or empty.
+        """
         self._shared.check_open()
-        wanted = _distinct(ids)
+        wanted = distinct_ids(ids)
         if not wanted:
             return {}
         with self._shared.backend.read(self._tenant, self._shared.clock.now()) as reader:
@@ -262,30 +268,30 @@ class MemoryService:
     def bulk_update(
         self, updates: Iterable[tuple[str, EntryUpdate] | Mapping[str, Any]]
     ) -> BulkResult[MemoryEntry | None]:
-        """Change many entries, given as `(id, changes)` or `{"id": ..., "update": {...}}`."""
+        """Change many entries, given as `(id, changes)` or `{"id": ..., "update": {...}}`.
+
+        A bad item is its own failure, and never fails another.
+        """
         self._shared.check_open()
-        changes = [_as_change(update) for update in checked_items(updates)]
-        if not changes:
-            return BulkResult({})
-        answers, failed = self._writing.change(changes)
-        return BulkResult(
-            {i: None if entry is None else _copy(entry) for i, entry in answers.items()},
-            tuple(failed),
-        )
+        result = update_all(self._writing, updates)
+        answers = {i: None if entry is None else _copy(entry) for i, entry in result.items()}
+        return BulkResult(answers, result.failed)
 
     def bulk_delete(self, ids: Iterable[str]) -> BulkResult[bool]:
-        """Delete many entries; say for each id whether there was one."""
+        """Delete many entries; say for each id whether there was one. A bad id fails alone."""
         self._shared.check_open()
-        wanted = _distinct(ids)
-        return BulkResult(self._writing.remove(wanted) if wanted else {})
+        return delete_all(self._writing, ids)
 
     def purge_expired(self, *, limit: int = 1000) -> PurgeResult:
-        """Remove up to `limit` expired entries; repeat until none remains."""
+        """Remove up to `limit` expired entries; repeat until none remains.
+
+        Raises:
+            InvalidInputError: `limit` is no whole number, or below 0.
+        """
         self._shared.check_open()
-        if limit < 0:
-            raise InvalidInputError("limit", "must be at least 0")
+        most = checked_count("limit", limit)
         with self._shared.backend.write(self._tenant, self._shared.clock.now()) as writer:
-            removed, remaining = writer.remove_expired(limit=limit)
+            removed, remaining = writer.remove_expired(limit=most)
         if removed:
             self._shared.tell(events.EntriesPurged(self._tenant, removed))
             self._shared.after_write(self._tenant)
@@ -343,8 +349,12 @@ class MemoryService:
 
         Args:
             timeout: Seconds to wait at most; `None`: until it is done.
+
+        Raises:
+            InvalidInputError: `timeout` is no finite number.
+            EmbedderMismatchError: The location's vectors are by another embedder.
         """
-        return self._shared.catch_up(self._tenant, timeout)
+        return self._shared.catch_up(self._tenant, checked_timeout(timeout))
 
     def health(self) -> Health:
         """Say what works, by canaries that no tenant sees; figures are of this tenant."""
@@ -364,19 +374,6 @@ def _one_name(
         return check_name("id", entry_id), ("", "")
     path = "default" if namespace is None else format_namespace(namespace)
     return None, (path, str(checked_key(key)))
-
-
-def _distinct(ids: Iterable[str]) -> list[str]:
-    return [check_name("id", entry_id) for entry_id in dict.fromkeys(checked_items(ids))]
-
-
-def _as_change(value: Any) -> tuple[str, Mapping[str, Any], int | None]:
-    match value:
-        case {"id": entry_id, "update": fields}:
-            return check_name("id", entry_id), fields, value.get("expected_version")
-        case (entry_id, fields):
-            return check_name("id", entry_id), fields, None
-    raise InvalidInputError("updates", "must be (id, changes) pairs")
 
 
 def _copy(entry: MemoryEntry) -> MemoryEntry:

@@ -21,7 +21,7 @@ from hiermem_core.forks import around_fork
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.results import ReindexReport
 from hiermem_core.service.catching_up import BATCH
-from hiermem_core.service.vectorising import vectors_by
+from hiermem_core.service.vectorising import check_lengths, vectors_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -65,7 +65,7 @@ class Reindexing:
         parts = self._parts
         parts.listing.list_all()
         name, is_other = self._named(embedder)
-        target = _Target(embedder, name)
+        target = _Target(embedder, name, is_new=is_other)
         parts.vectoriser.expect(embedder, name)
         refused = self._stage(target, progress) if is_other else 0
         parts.vectoriser.adopt(embedder)
@@ -188,18 +188,34 @@ class Reindexing:
         progress: _Progress,
     ) -> int:
         refused = 0
-        while True:
-            waiting = backend.waiting(tenant, limit=BATCH, due_ms=until)
-            if not waiting.rows:
-                return refused
-            made, failed = target.vectors_of(waiting.texts)
-            tried = _attempts(made, failed)
-            settled = backend.settle(tenant, waiting, tried, now_ms=self._now_ms())
+        while (batch := self._embed_batch(backend, tenant, target, until)) is not None:
+            made, failed = batch
             refused += len(failed)
-            progress.step(settled.made)
+            progress.step(made)
             _check_is_up(failed)
             if self._parts.vectoriser.recorded.name() != target.name:
                 raise ConflictError("another reindex has ended meanwhile; run reindex again")
+        return refused
+
+    def _embed_batch(
+        self, backend: Backend, tenant: str, target: _Target, until: int
+    ) -> tuple[int, dict[int, EmbedFailure]] | None:
+        """Embed some rows, none that another thread embeds alike; `None`: none waits any more.
+
+        Returns:
+            How many got their vector, and the failures.
+        """
+        patience = 0.0 if target.is_new else None
+        with self._parts.catching_up.exclusive.alone(tenant, patience) as is_alone:
+            if not is_alone and not target.is_new:
+                raise ConflictError("the embedder called reindex itself; call it from elsewhere")
+            waiting = backend.waiting(tenant, limit=BATCH, due_ms=until)
+            if not waiting.rows:
+                return None
+            made, failed = target.vectors_of(waiting.texts)
+            tried = _attempts(made, failed)
+            settled = backend.settle(tenant, waiting, tried, now_ms=self._now_ms())
+            return settled.made, failed
 
     def _counts(self, name: str, in_memory: int | None = None) -> tuple[int, int]:
         """Return how many rows have their vector, and how many rows there are."""
@@ -215,16 +231,27 @@ class Reindexing:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The embedder whose vectors are made, and the name they are kept under."""
+    """The embedder whose vectors are made, and the name they are kept under.
+
+    Attributes:
+        is_new: Others counted before. What other threads make now is by those, and of no use.
+    """
 
     embedder: Embedder
     name: str
+    is_new: bool
 
     def vectors_of(
         self, texts: Mapping[int, str]
     ) -> tuple[dict[int, MadeVector], dict[int, EmbedFailure]]:
-        """Return the vectors of texts, and why the others have none."""
-        return vectors_by(self.embedder, self.name, texts)
+        """Return the vectors of texts, and why the others have none.
+
+        Raises:
+            DimensionMismatchError: A vector has another length than the embedder declares.
+        """
+        made, failed = vectors_by(self.embedder, self.name, texts)
+        check_lengths(failed)
+        return made, failed
 
 
 class _Progress:

@@ -66,19 +66,24 @@ class EntrySearch:
         modes = set(self._backend.modes) | EVERYWHERE
         return frozenset(modes)
 
-    def run(self, query: MemoryQuery, restrictions: Restrictions) -> tuple[str, SearchResult]:
-        """Return the mode that answered, and the hits."""
+    def run(self, query: MemoryQuery, mode: str, restrictions: Restrictions) -> SearchResult:
+        """Return the hits of a query in the mode that answers it."""
         now = self._clock.now()
-        mode = self._mode_of(query)
         if _is_void(query, mode):
             result = SearchResult()
         elif mode in _NEVER:
             result = self._ranked_hits(query, mode, restrictions, now)
         else:
             result = self._listed_hits(query, _narrowed(restrictions, query, mode), now)
-        return mode, self._with_namespace_warning(result, restrictions, now)
+        return self._with_namespace_warning(result, restrictions, now)
 
-    def _mode_of(self, query: MemoryQuery) -> str:
+    def mode_of(self, query: MemoryQuery) -> str:
+        """Return the mode that answers a query: the one asked for, else the best there is.
+
+        Raises:
+            InvalidInputError: The mode compares a text, and there is none.
+            UnsupportedSearchError: The backend has no index for it.
+        """
         if query.mode is not None:
             self._check_mode(query)
             return query.mode
@@ -235,6 +240,12 @@ class EntrySearch:
         close = close_names(namespace, known)
         warning = ContextWarning("unknown_namespace", detail={"close": close})
         return SearchResult(result, warnings=(*result.warnings, warning))
+
+
+def needs_vectors(query: MemoryQuery, mode: str) -> bool:
+    """Tell whether stored vectors are compared to answer a query."""
+    is_empty = query.limit == 0 or _is_void(query, mode)
+    return mode in {"semantic", "hybrid"} and not is_empty
 
 
 def _is_void(query: MemoryQuery, mode: str) -> bool:

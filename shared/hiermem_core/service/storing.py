@@ -11,13 +11,14 @@ from hiermem_core.backends.records import EntryWrite, Kept
 from hiermem_core.errors import KeyConflictError, VersionConflictError
 from hiermem_core.models.entries import DEFAULT_TRUST, MERGED_TYPES, MemoryEntry, expiry_of
 from hiermem_core.models.plain import dump_json
+from hiermem_core.service.checking import SOURCES_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from hiermem_core.backends.records import MadeVector
-    from hiermem_core.models.entries import EntryDraft
+    from hiermem_core.models.entries import EntryDraft, EntrySource
 
 Outcome = Literal["stored", "replaced", "merged"]
 
@@ -65,29 +66,27 @@ def entry_to_write(
         version=old.entry.version + 1 if old else 1,
         times_stored=old.entry.times_stored + 1 if old else 1,
         source=draft.source,
-        trust=DEFAULT_TRUST[draft.source] if draft.trust is None else draft.trust,
+        trust=_trusted(draft)[1],
         derived_from=tuple(draft.derived_from),
         user_id=draft.user_id,
     )
     return entry, old
 
 
-def changed_entry(
-    entry: MemoryEntry, changes: Mapping[str, Any], *, now: datetime, expected_version: int | None
-) -> MemoryEntry:
-    """Return an entry with exactly the given fields changed.
-
-    Raises:
-        VersionConflictError: The entry has another version.
-    """
-    if expected_version not in (None, entry.version):
-        raise VersionConflictError(expected=expected_version or 0, actual=entry.version)
+def changed_entry(entry: MemoryEntry, changes: Mapping[str, Any], *, now: datetime) -> MemoryEntry:
+    """Return an entry with exactly the given fields changed."""
     values = {name: value for name, value in changes.items() if name != "embedding"}
     if "ttl" in values:
         values["expires_at"] = expiry_of(now, values["ttl"])
     if "trust" in values and values["trust"] is None:
         values["trust"] = DEFAULT_TRUST[entry.source]
     return replace(entry, **values, updated_at=now, version=entry.version + 1)
+
+
+def check_version(entry: MemoryEntry, expected: int | None) -> None:
+    """Raise `VersionConflictError` where an entry has another version than expected."""
+    if expected not in (None, entry.version):
+        raise VersionConflictError(expected=expected or 0, actual=entry.version)
 
 
 def write_of(
@@ -145,16 +144,36 @@ def _named(draft: EntryDraft, standing: Standing) -> Kept | None:
 
 
 def _counted_again(entry: MemoryEntry, draft: EntryDraft, now: datetime) -> MemoryEntry:
-    """Return an entry stored once more: it lives as long as the longer-lived of both."""
+    """Return an entry stored once more.
+
+    It lives as long as the longer-lived of both, is trusted as far as the more trusted, and stands
+    by itself if either does.
+    """
     expires_at = expiry_of(now, draft.ttl)
     ttl, later = entry.ttl, entry.expires_at
     if later is not None and (expires_at is None or expires_at > later):
         ttl, later = draft.ttl, expires_at
+    source, trust = max((entry.source, entry.trust), _trusted(draft), key=lambda one: one[1])
     return replace(
         entry,
         ttl=ttl,
         expires_at=later,
+        source=source,
+        trust=trust,
+        derived_from=_joined(entry.derived_from, draft.derived_from),
         times_stored=entry.times_stored + 1,
         version=entry.version + 1,
         updated_at=now,
     )
+
+
+def _trusted(draft: EntryDraft) -> tuple[EntrySource, float]:
+    """Return where a draft comes from, and how far it is trusted."""
+    return draft.source, DEFAULT_TRUST[draft.source] if draft.trust is None else draft.trust
+
+
+def _joined(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    """Return the sources of what was derived twice; none where it was once stored by itself."""
+    if not one or not other:
+        return ()
+    return tuple(dict.fromkeys((*one, *other)))[:SOURCES_LIMIT]

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from hiermem_core.backends.embedders import GIVEN
 from hiermem_core.backends.records import MadeVector
 from hiermem_core.embedding.adapters import AdaptedEmbedder
-from hiermem_core.embedding.calling import EmbedFailure, embed_each, embed_query, shortened
+from hiermem_core.embedding.calling import (
+    EMBEDDING,
+    EmbedFailure,
+    embed_query,
+    shortened,
+    try_each,
+)
 from hiermem_core.embedding.identity import EmbedderIdentity, identity_of
 from hiermem_core.errors import (
+    BackendError,
     DimensionMismatchError,
     EmbedderMismatchError,
+    HierMemError,
     IndexUnavailableError,
 )
 from hiermem_core.models.moments import to_milliseconds
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
 
 OnEmbedderChange = Literal["raise", "degrade"]
 K = TypeVar("K")
+T = TypeVar("T")
 
 BATCH = 32
 """Texts of one call of the embedder."""
@@ -38,7 +47,8 @@ class Vectoriser:
     recorded when the location got its first vector; none is written or compared before.
 
     Attributes:
-        last_error: Why the embedder failed at everything, the last time it was called.
+        last_error: What was wrong with the embedder, the last time it was called: it failed at
+            everything, gave a vector of a wrong length, or is not the one of the stored vectors.
 
     Args:
         embedder: `None`: only vectors that are given are stored.
@@ -111,22 +121,34 @@ class Vectoriser:
         return None if stored is None else stored.dimensions
 
     def vectors_of(self, texts: Mapping[K, str]) -> dict[K, MadeVector]:
-        """Return the vector of each text that the embedder does not fail at."""
-        made, _ = self.tried(texts)
+        """Return the vector of each text that the embedder does not fail at.
+
+        Raises:
+            DimensionMismatchError: A vector has another length than the embedder declares.
+            EmbedderMismatchError: The stored vectors are by another embedder.
+        """
+        made, failed = self.tried(texts)
+        check_lengths(failed)
         return made
 
     def tried(self, texts: Mapping[K, str]) -> tuple[dict[K, MadeVector], dict[K, EmbedFailure]]:
         """Return the vectors of texts, and why the others have none.
 
+        An embedder that fails at the fixed texts is down, and fails at every other too.
+
         Raises:
             EmbedderMismatchError: The stored vectors are by another embedder.
         """
-        ready = self._ready() if texts else None
+        try:
+            ready = self._ready() if texts else None
+        except (BackendError, DimensionMismatchError) as error:
+            if isinstance(error, BackendError) and error.operation != EMBEDDING:
+                raise
+            return {}, dict.fromkeys(texts, _of_probes(error))
         if ready is None:
             return {}, {}
         made, failed = vectors_by(*ready, texts)
-        down = next((failure.error for failure in failed.values() if failure.is_down), None)
-        self.last_error = down and f"the embedder raised {down}; mend it, or give another"
+        self.last_error = _trouble(failed)
         return made, failed
 
     def question(self, text: str) -> Vector:
@@ -135,14 +157,20 @@ class Vectoriser:
         Raises:
             IndexUnavailableError: The stored vectors wait to be made anew by this embedder.
             EmbedderMismatchError: They are by another embedder.
-            BackendError: The embedder failed.
+            BackendError: The embedder failed, or gave a vector of a wrong length.
         """
-        ready = self._ready()
-        if ready is None:
-            raise IndexUnavailableError(
-                "semantic search", "the stored vectors are by another embedder; run reindex"
-            )
-        return embed_query(ready[0], text)
+        try:
+            ready = self._ready()
+            if ready is None:
+                raise IndexUnavailableError(
+                    "semantic search", "the stored vectors are by another embedder; run reindex"
+                )
+            embedder = ready[0]
+            vector = self._tell_trouble(lambda: embed_query(embedder, text))
+        except DimensionMismatchError as error:
+            raise BackendError(EMBEDDING, error.reason) from error
+        self.last_error = None
+        return vector
 
     def check_length(self, vector: Any) -> None:
         """Raise `DimensionMismatchError` where a given vector cannot stand beside the stored ones.
@@ -198,8 +226,9 @@ class Vectoriser:
             return known, name
         if self.embedder is None or self.is_degraded:
             return None
+        embedder = self.embedder
         try:
-            self._verify(self.embedder)
+            self._tell_trouble(lambda: self._verify(embedder))
         except EmbedderMismatchError:
             if self._on_change == "raise":
                 raise
@@ -209,6 +238,14 @@ class Vectoriser:
         self._verified[name] = self.embedder
         self._named(name)
         return self.embedder, name
+
+    def _tell_trouble(self, call: Callable[[], T]) -> T:
+        """Call the embedder, and keep what is wrong with it for whoever asks."""
+        try:
+            return call()
+        except HierMemError as error:
+            self.last_error = str(error)
+            raise
 
     def _verify(self, embedder: Embedder) -> None:
         identity = identity_of(embedder)
@@ -225,11 +262,7 @@ class Vectoriser:
 def vectors_by(
     embedder: Embedder, name: str, texts: Mapping[K, str]
 ) -> tuple[dict[K, MadeVector], dict[K, EmbedFailure]]:
-    """Return the vectors of texts by an embedder, under its name, and why the others have none.
-
-    Raises:
-        DimensionMismatchError: A vector has another length than the embedder declares.
-    """
+    """Return the vectors of texts by an embedder, under its name, and why the others have none."""
     made: dict[K, MadeVector] = {}
     failed: dict[K, EmbedFailure] = {}
     keys = list(texts)
@@ -237,10 +270,34 @@ def vectors_by(
         some = keys[start : start + BATCH]
         listed = [texts[key] for key in some]
         parts = shortened(embedder, listed)
-        answers = embed_each(embedder, listed)
+        answers = try_each(embedder, listed)
         for key, answer, is_part in zip(some, answers, parts, strict=True):
             if isinstance(answer, EmbedFailure):
                 failed[key] = answer
             else:
                 made[key] = MadeVector(answer, is_whole=not is_part, by=name)
     return made, failed
+
+
+def _of_probes(error: BackendError | DimensionMismatchError) -> EmbedFailure:
+    """Return the failure of every text by an embedder that failed at the fixed ones."""
+    mismatch = error if isinstance(error, DimensionMismatchError) else None
+    kind = type(error.__cause__ or error).__name__
+    return EmbedFailure(kind, is_down=True, mismatch=mismatch)
+
+
+def check_lengths(failed: Mapping[K, EmbedFailure]) -> None:
+    """Raise `DimensionMismatchError` where a vector had another length than declared."""
+    for failure in failed.values():
+        if failure.mismatch is not None:
+            raise failure.mismatch
+
+
+def _trouble(failed: Mapping[K, EmbedFailure]) -> str | None:
+    """Return what failures say of the embedder itself; `None`: nothing."""
+    for failure in failed.values():
+        if failure.mismatch is not None:
+            return str(failure.mismatch)
+        if failure.is_down:
+            return f"the embedder raised {failure.error}; mend it, or give another"
+    return None

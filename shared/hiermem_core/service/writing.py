@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.backends.records import Kept, MadeVector
@@ -13,10 +14,16 @@ from hiermem_core.models.results import Failure
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.service.checking import as_entry_draft, checked_draft, checked_fields
 from hiermem_core.service.ledger import Ledger
-from hiermem_core.service.storing import changed_entry, digest_of, entry_to_write, write_of
+from hiermem_core.service.storing import (
+    changed_entry,
+    check_version,
+    digest_of,
+    entry_to_write,
+    write_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
@@ -69,10 +76,7 @@ class EntryWriting:
                 drafts[place] = self._checked(as_entry_draft(item, {}), cleaner, lengths)
                 cleaned += cleaner.replaced
             except HierMemError as error:
-                entry_id = getattr(item, "id", None)
-                failed.append(
-                    Failure(place, entry_id if isinstance(entry_id, str) else None, error)
-                )
+                failed.append(Failure(place, id_of(item), error))
         return drafts, failed, cleaned
 
     def _checked(self, draft: EntryDraft, cleaner: TextCleaner, lengths: set[int]) -> EntryDraft:
@@ -123,8 +127,8 @@ class EntryWriting:
                     failed.append(Failure(place, draft.id, error))
             writer.put(ledger.writes)
         waiting = [write.entry.id for write in ledger.writes if write.awaits_vector]
-        for entry in stored.values():
-            self._tell(events.EntryStored(self._tenant, entry.id, entry.version))
+        for write in ledger.writes:
+            self._tell(events.EntryStored(self._tenant, write.entry.id, write.entry.version))
         self._after_write(waiting, cleaned if stored else 0)
         return stored, failed, waiting
 
@@ -173,7 +177,10 @@ class EntryWriting:
     def change(
         self, changes: Sequence[tuple[str, Mapping[str, Any], int | None]]
     ) -> tuple[dict[str, MemoryEntry | None], list[Failure]]:
-        """Change fields of entries in one transaction; absent ids give `None`."""
+        """Change fields of entries in one transaction; absent ids give `None`.
+
+        Without a field nothing changes.
+        """
         ready: dict[int, dict[str, Any]] = {}
         failed: list[Failure] = []
         answers: dict[str, MemoryEntry | None] = {one[0]: None for one in changes}
@@ -190,7 +197,6 @@ class EntryWriting:
                 failed.append(Failure(place, entry_id, error))
         vectors, texts = self._changed_vectors(changes, ready)
         now = to_the_millisecond(self._clock.now())
-        told = []
         with self._backend.write(self._tenant, now) as writer:
             ledger = Ledger(writer, merges=self._merges)
             ledger.open_ids(changes[place][0] for place in ready)
@@ -200,7 +206,11 @@ class EntryWriting:
                 if old is None:
                     continue
                 try:
-                    entry = changed_entry(old.entry, fields, now=now, expected_version=expected)
+                    check_version(old.entry, expected)
+                    if not fields:
+                        answers[entry_id] = old.entry
+                        continue
+                    entry = changed_entry(old.entry, fields, now=now)
                     ledger.check_key(entry)
                 except HierMemError as error:
                     failed.append(Failure(place, entry_id, error))
@@ -209,12 +219,11 @@ class EntryWriting:
                 vector = vectors.get(place) if is_right else None
                 self._record_change(ledger, entry, old, vector, fields)
                 answers[entry_id] = entry
-                told.append(events.EntryUpdated(self._tenant, entry_id, entry.version))
             writer.put(ledger.writes)
         waiting = [write.entry.id for write in ledger.writes if write.awaits_vector]
-        for event in told:
-            self._tell(event)
-        self._after_write(waiting, cleaned if told else 0)
+        for write in ledger.writes:
+            self._tell(events.EntryUpdated(self._tenant, write.entry.id, write.entry.version))
+        self._after_write(waiting, cleaned if ledger.writes else 0)
         failed.sort(key=lambda one: one.index)
         return answers, failed
 
@@ -263,12 +272,30 @@ class EntryWriting:
         self._after_write([], 0)
         return answers
 
+    def remove_key(self, namespace: str, key: str) -> bool:
+        """Remove the entry that bears a key at the moment of the removal; say whether one did."""
+        place = (namespace, key)
+        with self._backend.write(self._tenant, self._clock.now()) as writer:
+            kept = writer.by_key({place}).get(place)
+            if kept is not None:
+                writer.remove([kept.number])
+        if kept is not None:
+            self._tell(events.EntryDeleted(self._tenant, kept.entry.id))
+            self._after_write([], 0)
+        return kept is not None
+
     def _after_write(self, waiting: Sequence[str], cleaned: int) -> None:
         if cleaned:
             self._tell(events.TextSanitised(self._tenant, cleaned))
         if waiting:
             self._tell(events.IndexPending(self._tenant, len(waiting)))
         self._go_on(self._tenant)
+
+
+def id_of(item: Any) -> str | None:
+    """Return the id of what was to be stored, where it has one."""
+    own = item.get("id") if isinstance(item, Mapping) else getattr(item, "id", None)
+    return own if isinstance(own, str) else None
 
 
 def _is_embedded(standing: Standing, draft: EntryDraft) -> bool:

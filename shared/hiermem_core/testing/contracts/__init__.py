@@ -29,6 +29,7 @@ from hiermem_core.testing.contracts.entries_expiry import ExpiryContract
 from hiermem_core.testing.contracts.entries_metadata import MetadataContract
 from hiermem_core.testing.contracts.entries_namespaces import NamespaceContract
 from hiermem_core.testing.contracts.entries_persistence import PersistenceContract
+from hiermem_core.testing.contracts.entries_refusals import RefusalContract
 from hiermem_core.testing.contracts.entries_text import TextContract
 from hiermem_core.testing.contracts.failing import FailingCounterContract
 from hiermem_core.testing.contracts.forgetting import ForgettingContract
@@ -76,6 +77,7 @@ __all__ = [
     "PersistenceContract",
     "RecallContract",
     "RecalledContextContract",
+    "RefusalContract",
     "ReindexContract",
     "RolledBackContract",
     "SearchContract",

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiermem_core.errors import (
+    DimensionMismatchError,
+    EmbedderMismatchError,
     HierMemError,
     InvalidInputError,
     KeyConflictError,
@@ -21,6 +23,7 @@ from hiermem_core.models.events import EntryStored, IndexPending
 from hiermem_core.models.results import BulkInsertResult
 from hiermem_core.testing.contracts.counters import shared
 from hiermem_core.testing.contracts.entries_base import (
+    DIMENSIONS,
     MemoryContract,
     everything,
     found,
@@ -28,14 +31,17 @@ from hiermem_core.testing.contracts.entries_base import (
     read,
     settle,
 )
+from hiermem_core.testing.contracts.entries_probes import Uneven
 from hiermem_core.testing.contracts.probes import reads_of
+from hiermem_core.testing.embedders import FakeEmbedder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hiermem_core import HierMem
     from hiermem_core.models.events import Event
     from hiermem_core.service.memory_service import MemoryService
     from hiermem_core.testing.clocks import FakeClock
-    from hiermem_core.testing.embedders import FakeEmbedder
 
 _IDS = ("a", "b", "c")
 _KEYS = (None, None, "k", "l", "m")
@@ -240,6 +246,71 @@ class BulkContract(MemoryContract):
             (3, "d", InvalidInputError),
         ]
         assert [read(memory, name).content for name in "cd"] == ["one c", "one d"]
+
+    def test_what_fails_a_batch_fails_all_after_it_and_nothing_before(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        embedder = Uneven(DIMENSIONS)
+        memory = opened(embedder=embedder).tenant("acme").memory
+        items: list[Any] = [{"content": f"fact {n}", "id": str(n)} for n in range(5)]
+        embedder.is_uneven = "fact 2".__eq__
+
+        result = memory.bulk_insert([*items, "", "fact 6"], batch_size=2)
+
+        assert result.ids == ("0", "1", *[None] * 5)
+        assert [one.index for one in result.failed] == [2, 3, 4, 5, 6]
+        assert {type(one.error) for one in result.failed} == {DimensionMismatchError}
+        assert [one.id for one in result.failed] == ["2", "3", "4", None, None]
+        assert found(memory) == {"0", "1"}
+
+    def test_an_embedder_that_is_not_the_locations_fails_every_item(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        opened().tenant("acme").memory.store("one", id="one")
+        memory = opened(embedder=FakeEmbedder(DIMENSIONS, seed=7)).tenant("acme").memory
+
+        result = memory.bulk_insert(["two", " ", "three"])
+
+        assert [type(one.error) for one in result.failed] == [
+            EmbedderMismatchError,
+            InvalidInputError,
+            EmbedderMismatchError,
+        ]
+        with pytest.raises(EmbedderMismatchError):
+            result.raise_for_errors()
+
+    @pytest.mark.parametrize(
+        "item", [5, None, "a", ("a",), ("a", None), ("a", 5), (5, {}), ([], {})]
+    )
+    def test_a_bad_update_or_id_fails_alone(self, memory: MemoryService, item: Any) -> None:
+        for name in "ab":
+            memory.store(name, id=name)
+
+        updated = memory.bulk_update([item, ("b", {"tags": ["t"]})])
+        ids: list[Any] = [[item], "", "b"]
+        deleted = memory.bulk_delete(ids)
+
+        assert [one.index for one in updated.failed] == [0]
+        assert isinstance(updated.failed[0].error, InvalidInputError)
+        assert updated["b"] is not None
+        assert [one.index for one in deleted.failed] == [0, 1]
+        assert (deleted["b"], found(memory)) == (True, {"a"})
+        with pytest.raises(InvalidInputError):
+            deleted.raise_for_errors()
+
+    @pytest.mark.parametrize("item", [5, None, "", [], {}, ["a"]])
+    def test_reading_what_is_no_id_is_refused(self, memory: MemoryService, item: Any) -> None:
+        with pytest.raises(InvalidInputError):
+            memory.bulk_get(["a", item])
+
+    @pytest.mark.parametrize("size", [0, -1, 1.5, "a", None, True])
+    def test_a_batch_size_that_is_no_number_above_0_is_refused(
+        self, memory: MemoryService, size: Any
+    ) -> None:
+        with pytest.raises(InvalidInputError):
+            memory.bulk_insert(["one"], batch_size=size)
+
+        assert everything(memory) == []
 
     @pytest.mark.parametrize("items", ["text", b"bytes", 5, None])
     def test_what_is_no_list_is_refused(self, memory: MemoryService, items: Any) -> None:

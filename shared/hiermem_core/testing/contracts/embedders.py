@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hiermem_core.errors import (
+    BackendError,
+    DimensionMismatchError,
     EmbedderMismatchError,
     IndexUnavailableError,
 )
@@ -17,17 +19,22 @@ from hiermem_core.testing.contracts.entries_base import (
     SECONDS,
     MemoryContract,
     ids_of,
+    modes_of,
     settle,
+    unit,
 )
+from hiermem_core.testing.contracts.entries_probes import Reentering, Uneven
 from hiermem_core.testing.contracts.index_probes import vectors_of
 from hiermem_core.testing.contracts.samples import said
 from hiermem_core.testing.embedders import FakeEmbedder
+from hiermem_core.vector_index.retrying import MOST_ATTEMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hiermem_core import HierMem
     from hiermem_core.service.memory_service import MemoryService
+    from hiermem_core.testing.clocks import FakeClock
 
 
 class EmbedderContract(MemoryContract):
@@ -192,3 +199,149 @@ class EmbedderContract(MemoryContract):
         embedder.gate.set()
         blocked.join(SECONDS)
         assert memory.stats().entries == 3
+
+    def test_only_a_search_by_meaning_calls_the_embedder(
+        self, hiermem: HierMem, memory: MemoryService, embedder: FakeEmbedder
+    ) -> None:
+        memory.store("a pear", key="pear", tags=["fruit"])
+        hiermem.tenant("acme").thread("t1").append(said(["a plum"]))
+        calls = len(embedder.calls)
+
+        memory.search()
+        memory.search(filter={"n": 1})
+        memory.search("  ")
+        for mode in {"exact", "prefix", "tag", "keyword"} & set(modes_of(memory)):
+            memory.search("pear", mode=mode)
+
+        assert len(embedder.calls) == calls
+        memory.search_semantic("pear")
+        assert "a plum" in "".join(text for call in embedder.calls[calls:] for text in call)
+
+    def test_a_search_that_compares_no_vectors_works_with_another_embedder(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        with opened() as first:
+            stored = first.tenant("acme").memory.store("a pear", key="pear")
+            first.tenant("acme").thread("t1").append(said(["a plum"]))
+        memory = opened(embedder=FakeEmbedder(DIMENSIONS, seed=7)).tenant("acme").memory
+
+        assert set(ids_of(memory.search())) <= {stored}
+        assert set(ids_of(memory.search("pear", mode="exact"))) <= {stored}
+        with pytest.raises(EmbedderMismatchError):
+            memory.search_semantic("pear")
+
+    def test_a_search_does_not_wait_for_another_that_embeds(
+        self, hiermem: HierMem, memory: MemoryService, embedder: FakeEmbedder
+    ) -> None:
+        stored = memory.store("a pear", embedding=unit(1.0))
+        hiermem.tenant("acme").thread("t1").append(said(["a plum"]))
+        embedder.gate = threading.Event()
+        other = threading.Thread(target=memory.search_semantic, args=("pear",))
+        other.start()
+        assert embedder.waiting.wait(SECONDS)
+        calls = len(embedder.calls)
+
+        hits = memory.search(vector=unit(1.0), mode="semantic", limit=1)
+
+        assert ids_of(hits) == [stored]
+        assert len(embedder.calls) == calls
+        embedder.gate.set()
+        other.join(SECONDS)
+
+    def test_a_vector_of_a_wrong_length_is_a_failed_attempt_of_its_row(
+        self, opened: Callable[..., HierMem], clock: FakeClock
+    ) -> None:
+        embedder = Uneven(DIMENSIONS)
+        hiermem = opened(embedder=embedder)
+        tenant, memory = hiermem.tenant("acme"), hiermem.tenant("acme").memory
+        stored = memory.store("a pear")
+        tenant.thread("t1").append(said(["a plum", "a quince"]))
+        embedder.is_uneven = lambda text: text.endswith("a plum")
+
+        for _ in range(MOST_ATTEMPTS * 2):
+            clock.advance(1_000)
+            assert ids_of(memory.search_semantic("a pear", 1)) == [stored]
+
+        stats = memory.stats().index
+        assert (stats.indexed, stats.failed) == (2, 1)
+        assert [one.error for one in hiermem.doctor().failures] == ["DimensionMismatchError"]
+
+    @pytest.mark.parametrize("when", ["probes", "text", "question"])
+    def test_a_wrong_length_is_told_by_health_and_hybrid_search_goes_on(
+        self, opened: Callable[..., HierMem], when: str
+    ) -> None:
+        embedder = Uneven(DIMENSIONS)
+        hiermem = opened(embedder=embedder)
+        memory = hiermem.tenant("acme").memory
+        if when != "probes":
+            memory.store("a pear")
+        embedder.is_uneven = lambda _: True
+
+        if when == "question":
+            with pytest.raises(BackendError):
+                memory.search_semantic("a pear")
+            if "hybrid" in memory.stats().engines:
+                (warning,) = memory.search("a pear", mode="hybrid").warnings
+                assert warning.code == "semantic_unavailable"
+        else:
+            with pytest.raises(DimensionMismatchError):
+                memory.store("a plum")
+
+        health = hiermem.health()
+        assert health.status == "degraded"
+        assert health.embedder is not None
+        assert health.embedder.status == "unhealthy"
+        assert str(DIMENSIONS + 1) in str(health.last_error)
+        embedder.is_uneven = lambda _: False
+        memory.store("a plum")
+        assert hiermem.health().status == "healthy"
+
+    def test_an_embedder_that_fails_at_its_first_use_leaves_rows_waiting(
+        self, hiermem: HierMem, memory: MemoryService, embedder: FakeEmbedder
+    ) -> None:
+        embedder.failing = lambda _: True
+
+        stored = memory.store("a pear")
+        result = memory.search() if "keyword" not in modes_of(memory) else memory.search("pear")
+
+        assert ids_of(result) == [stored]
+        assert hiermem.health().status == "degraded"
+        assert "ValueError" in str(hiermem.health().last_error)
+        embedder.failing = ()
+        settle(memory)
+        assert ids_of(memory.search_semantic("a pear")) == [stored]
+
+    def test_other_vectors_than_the_stored_ones_are_told_by_health(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        with opened() as first:
+            first.tenant("acme").remember("one")
+        hiermem = opened(embedder=FakeEmbedder(DIMENSIONS, seed=7))
+
+        with pytest.raises(EmbedderMismatchError) as mismatch:
+            hiermem.tenant("acme").remember("two")
+
+        health = hiermem.health()
+        assert (health.status, health.last_error) == ("degraded", str(mismatch.value))
+
+    @pytest.mark.parametrize("call", ["wait", "search"])
+    def test_an_embedder_that_calls_back_does_not_wait_for_itself(
+        self, opened: Callable[..., HierMem], call: str
+    ) -> None:
+        embedder = Reentering(DIMENSIONS)
+        tenant = opened(embedder=embedder).tenant("acme")
+        memory = tenant.memory
+        answers: list[object] = []
+        stored = memory.store("a pear")
+        tenant.thread("t1").append(said(["a plum"]))
+        calls: dict[str, Callable[[], object]] = {
+            "wait": memory.wait_for_index,
+            "search": lambda: memory.search_semantic("pear"),
+        }
+        embedder.action = lambda: answers.append(calls[call]())
+
+        settle(memory)
+
+        assert len(answers) == 1
+        assert call != "wait" or answers == [False]
+        assert ids_of(memory.search_semantic("pear")) == [stored]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,8 +25,13 @@ from hiermem_core.testing.contracts.entries_base import (
     settle,
     unlike,
 )
+from hiermem_core.testing.contracts.entries_probes import Meddling
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hiermem_core import HierMem
+    from hiermem_core.models.events import Event
     from hiermem_core.service.memory_service import MemoryService
     from hiermem_core.testing.clocks import FakeClock
 
@@ -318,3 +323,36 @@ class EntryContract(MemoryContract):
         memory.delete(entry_id)
         memory.update(entry_id, content="x")
         assert memory.generation() == seen[-1]
+
+    @pytest.mark.parametrize("changes", [None, {}])
+    def test_an_update_without_a_field_changes_nothing(
+        self, memory: MemoryService, clock: FakeClock, events: list[Event], changes: Any
+    ) -> None:
+        entry_id = memory.store("text")
+        entry, generation, told = memory.retrieve(entry_id), memory.generation(), len(events)
+        clock.advance(1)
+
+        assert memory.update(entry_id, changes) == entry
+        (answer,) = memory.bulk_update([(entry_id, {})]).values()
+
+        assert answer == memory.retrieve(entry_id) == entry
+        assert (memory.generation(), len(events)) == (generation, told)
+        with pytest.raises(VersionConflictError):
+            memory.update(entry_id, changes, expected_version=7)
+
+    def test_a_key_that_is_passed_on_meanwhile_is_deleted_where_it_is(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        clock = Meddling()
+        memory = opened(clock=clock).tenant("acme").memory
+        memory.store("one", id="one", key="k")
+        clock.action = lambda: (
+            memory.update("one", key=None) and memory.store("two", id="two", key="k")
+        )
+
+        deleted = memory.delete(key="k")
+        clock.action = None
+
+        assert deleted
+        assert memory.retrieve(key="k") is None
+        assert not memory.delete(key="k")

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hiermem_core.testing.contracts.entries_base import MemoryContract, everything, ids_of, read
+from hiermem_core.testing.contracts.entries_base import (
+    MemoryContract,
+    everything,
+    found,
+    ids_of,
+    read,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,6 +138,53 @@ class DuplicateContract(MemoryContract):
         entry = read(memory, entry_id)
         until = None if expected is None else begin + timedelta(seconds=expected)
         assert (entry.expires_at, entry.times_stored, entry.version) == (until, 2, 2)
+
+    @pytest.mark.parametrize(
+        ("first", "second", "expected"),
+        [
+            ({"source": "tool"}, {"source": "user"}, ("user", 0.8)),
+            ({"source": "user"}, {"source": "tool"}, ("user", 0.8)),
+            ({"source": "user", "trust": 0.1}, {"source": "tool", "trust": 0.9}, ("tool", 0.9)),
+            ({"source": "import"}, {"source": "assistant"}, ("import", 0.5)),
+        ],
+    )
+    def test_the_higher_trust_is_kept_with_its_source(
+        self,
+        memory: MemoryService,
+        first: dict[str, Any],
+        second: dict[str, Any],
+        expected: tuple[str, float],
+    ) -> None:
+        entry_id = memory.store(SAME, **first)
+
+        assert memory.store(SAME, **second) == entry_id
+
+        entry = read(memory, entry_id)
+        assert (entry.source, entry.trust) == expected
+        assert found(memory, min_trust=expected[1], source=expected[0]) == {entry_id}
+
+    @pytest.mark.parametrize(
+        ("first", "second", "expected"),
+        [
+            (["a"], [], ()),
+            ([], ["a"], ()),
+            (["a", "b"], ["b", "c"], ("a", "b", "c")),
+            ([f"a{n}" for n in range(1000)], ["b"], tuple(f"a{n}" for n in range(1000))),
+        ],
+        ids=["by itself later", "by itself before", "both derived", "at the limit"],
+    )
+    def test_what_was_stored_by_itself_is_derived_from_nothing(
+        self,
+        memory: MemoryService,
+        first: list[str],
+        second: list[str],
+        expected: tuple[str, ...],
+    ) -> None:
+        entry_id = memory.store(SAME, derived_from=first)
+
+        assert memory.store(SAME, derived_from=second) == entry_id
+
+        assert read(memory, entry_id).derived_from == expected
 
     def test_a_deleted_twin_does_not_count(self, memory: MemoryService) -> None:
         first = memory.store(SAME)
