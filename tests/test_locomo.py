@@ -78,7 +78,7 @@ def test_a_context_never_exceeds_its_budget(thread, budget):
 def test_a_larger_budget_never_keeps_fewer_turns_and_all_are_accounted_for(thread):
     kept = []
     for budget in BUDGETS:
-        context = thread.context(current=QUESTION, budget_tokens=budget)
+        context = thread.context(current=QUESTION, budget_tokens=budget, recall=False)
         dropped = ("turns_trimmed", "leading_turns_dropped", "blank_turns_dropped")
         left_out = sum(w.count for w in context.warnings if w.code in dropped)
         kept.append(len(context.messages))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -57,9 +58,14 @@ def spawn(environment):
     def start(*words, **options):
         command = [sys.executable, "-m", "hiermem_core.cli", *map(str, words)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(command, **pipes | options)
+        return subprocess.Popen(command, preexec_fn=take_interrupts, **pipes | options)  # noqa: PLW1509
 
     return start
+
+
+def take_interrupts():
+    """Take SIGINT as on a terminal; a shell lets what it starts in the background ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture

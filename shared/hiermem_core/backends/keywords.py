@@ -2,7 +2,7 @@
 
 A row's scope holds tokens for its tenant and for the namespaces or the thread it is in, so that a
 search is narrowed inside the index; an unindexed column with a condition is 25 times slower at
-100,000 rows. FTS5 counts words over all tenants: their rows shift each other's scores, nothing else.
+100,000 rows. FTS5 counts words over all tenants: their rows shift each other's scores, no more.
 """
 
 from __future__ import annotations
