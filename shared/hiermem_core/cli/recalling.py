@@ -75,11 +75,10 @@ def recall(
     options = entries | {"threads": which, "limit": limit, "explain": explain_}
     with opened_tenant(location, tenant) as owner:
         found = _found(owner, asked, thread, options)
-        warnings = (*found.warnings, *_unknown(owner, found, namespace))
     value: dict[str, Any] = {"tenant": owner.name, "threads": which or "none"}
-    value |= {"hits": [hit_json(hit) for hit in found], "warnings": warnings_json(warnings)}
+    value |= {"hits": [hit_json(hit) for hit in found], "warnings": warnings_json(found.warnings)}
     emit(value, map(hit_text, found), as_json=as_json)
-    for warning in warnings:
+    for warning in found.warnings:
         note(explain(warning), quiet=quiet)
     note("nothing was found", quiet=quiet or bool(found))
     note(KEYWORDS_ONLY, quiet=quiet or not lacks_embedder())
@@ -111,10 +110,3 @@ def _found(
     asking = owner.thread(thread)
     asking.info()  # entries alone would answer in the name of a thread that is not there
     return asking.recall(question, **options)
-
-
-def _unknown(owner: "Tenant", found: "RecallResult", namespace: str | None) -> tuple[Any, ...]:
-    """Return what a listing warns of where a restricted recall finds nothing."""
-    if found or namespace is None:
-        return ()
-    return owner.memory.search(namespace=namespace, limit=1).warnings

@@ -16,6 +16,7 @@ from hiermem_core.ranking.scoring import Candidate, rank
 from hiermem_core.recall.recalled_turns import turns_before
 from hiermem_core.recall.sources import EntrySource, RowSource, turn_maker
 from hiermem_core.service.checking import as_query, restrictions_of
+from hiermem_core.service.searching import namespace_warnings
 from hiermem_core.threads import reading
 
 if TYPE_CHECKING:
@@ -136,9 +137,16 @@ class Recaller:
             sources = self._sources(scope, limit=asked.limit)
             found = self._found(asked, sources, question, vector, names)
             hits = self._with_previous(asked, found)
+        warnings += self._namespace_warnings(asked, scope)
         mode = "keyword" if vector is None else "hybrid"
         self._shared.tell(SearchServed(asked.tenant, mode, len(hits)))
         return RecallResult(hits, warnings=warnings)
+
+    def _namespace_warnings(self, asked: Asked, scope: Scope) -> tuple[ContextWarning, ...]:
+        if asked.entries is None or asked.entries.namespace is None:
+            return ()
+        with self._shared.backend.read(asked.tenant, scope.now) as reader:
+            return namespace_warnings(reader, asked.entries.namespace)
 
     def has_anything(self, asked: Asked) -> bool:
         """Tell whether there is a row that could be found; embeds nothing."""

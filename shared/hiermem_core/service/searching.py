@@ -230,16 +230,20 @@ class EntrySearch:
     def _with_namespace_warning(
         self, result: SearchResult, restrictions: Restrictions, now: datetime
     ) -> SearchResult:
-        namespace = restrictions.namespace
-        if result or namespace is None:
+        if result or restrictions.namespace is None:
             return result
         with self._backend.read(self._tenant, now) as reader:
-            if reader.namespaces(namespace, limit=1):
-                return result
-            known = reader.namespaces(None, limit=10_000)
-        close = close_names(namespace, known)
-        warning = ContextWarning("unknown_namespace", detail={"close": close})
-        return SearchResult(result, warnings=(*result.warnings, warning))
+            warnings = namespace_warnings(reader, restrictions.namespace)
+        return SearchResult(result, warnings=(*result.warnings, *warnings))
+
+
+def namespace_warnings(reader: EntryReader, namespace: str) -> tuple[ContextWarning, ...]:
+    """Return the warning that a namespace holds no entry, with close names, if that is so."""
+    if reader.namespaces(namespace, limit=1):
+        return ()
+    known = reader.namespaces(None, limit=10_000)
+    close = close_names(namespace, known)
+    return (ContextWarning("unknown_namespace", detail={"close": close}),)
 
 
 def needs_vectors(query: MemoryQuery, mode: str) -> bool:

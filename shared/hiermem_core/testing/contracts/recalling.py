@@ -87,6 +87,17 @@ class RecallContract:
         with pytest.raises(InvalidInputError):
             tenant.recall("llamas", colour="red")
 
+    def test_a19_a_mistyped_namespace_is_warned_of_with_the_right_one(self, tenant: Tenant) -> None:
+        tenant.remember("llamas live long", namespace="zoo/llamas")
+
+        told = tenant.recall("llamas", namespace="zoo/lamas").warnings
+        right = tenant.recall("llamas", namespace="zoo/llamas").warnings
+
+        assert [(one.code, one.detail["close"]) for one in told] == [
+            ("unknown_namespace", ["zoo/llamas"])
+        ]
+        assert right == ()
+
     def test_a16_nothing_of_another_tenant_is_recalled(
         self, hiermem: HierMem, thread: Thread
     ) -> None:
