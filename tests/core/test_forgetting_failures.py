@@ -103,7 +103,6 @@ def replaced_by_a_file(location):
 def test_a53_a_failing_index_leaves_an_incomplete_receipt_and_a_repeat_completes(
     location, trouble, caplog
 ):
-    pytest.importorskip("chromadb")
     with opened(location) as hiermem:
         fill(hiermem)
     with trouble(location), opened(location, exact_limit=0) as hiermem:
@@ -132,7 +131,6 @@ def test_a53_a_failing_index_leaves_an_incomplete_receipt_and_a_repeat_completes
 
 
 def test_opening_again_completes_what_a_failing_index_left(location):
-    pytest.importorskip("chromadb")
     with opened(location) as hiermem:
         fill(hiermem)
     with locked_by_another_process(location):
@@ -150,7 +148,6 @@ def test_opening_again_completes_what_a_failing_index_left(location):
 
 
 def test_an_index_that_was_away_is_built_anew_when_it_comes_back(location):
-    pytest.importorskip("chromadb")
     with opened(location) as hiermem:
         fill(hiermem)
     folder, aside = location / "chroma", location.with_name("aside")
@@ -174,7 +171,6 @@ def test_an_index_that_was_away_is_built_anew_when_it_comes_back(location):
 
 
 def test_a_process_without_an_index_removes_the_files_of_one_that_was_used_before(location):
-    pytest.importorskip("chromadb")
     with opened(location) as hiermem:
         fill(hiermem)
     with opened(location, backend="sqlite") as hiermem:
@@ -192,7 +188,6 @@ def test_a_process_without_an_index_removes_the_files_of_one_that_was_used_befor
 
 
 def test_a_process_without_an_index_leaves_one_that_is_in_use_alone(location):
-    pytest.importorskip("chromadb")
     with opened(location) as owner:
         tenant = fill(owner)
         with opened(location, backend="sqlite") as other:
@@ -275,7 +270,6 @@ KILLS = [
 
 @pytest.mark.parametrize(("point", "count"), KILLS)
 def test_a_killed_forget_is_completed_by_the_next_opening(location, point, count):
-    pytest.importorskip("chromadb")
     with opened(location) as hiermem:
         fill(hiermem)
     run_until_killed(FORGET_AND_DIE, location, point, count)
@@ -340,7 +334,6 @@ with opened(sys.argv[1], backend="sqlite") as hiermem:
 
 
 def test_forgetting_leaves_the_index_and_its_folder_to_their_owner(location):
-    pytest.importorskip("chromadb")
     with opened(location) as hiermem:
         fill(hiermem).forget(user_id="bob")
         second = Ownership(location / "chroma")

@@ -29,8 +29,6 @@ def location(tmp_path):
     "backend", ["in_memory", "sqlite", "chroma", "hybrid"], ids=lambda name: name
 )
 def test_a50_no_byte_of_what_is_forgotten_is_left_in_any_file(location, backend):
-    if backend in {"chroma", "hybrid"}:
-        pytest.importorskip("chromadb")
     with opened(location, backend=backend) as hiermem:
         tenant = fill(hiermem)
         texts, vectors = texts_in(location, SENTINEL), vectors_in(location)
@@ -49,7 +47,6 @@ def test_a50_no_byte_of_what_is_forgotten_is_left_in_any_file(location, backend)
 
 
 def test_a50_no_byte_of_a_user_is_left_and_everything_else_is_found(location):
-    pytest.importorskip("chromadb")
     with opened(location, exact_limit=0) as hiermem:
         tenant = fill(hiermem)
 

@@ -21,7 +21,6 @@ from core.vector_index import World, opened_database, until, vector_for
 
 from hiermem_core.vector_index import store as index_store
 
-pytest.importorskip("chromadb")
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills and forks")
 
 KILLS = int(os.environ.get("TEST_INDEX_KILLS", "4"))

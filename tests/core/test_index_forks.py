@@ -8,7 +8,6 @@ import pytest
 from core.children import run
 from core.index_processes import WORLD, assert_whole
 
-pytest.importorskip("chromadb")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a fork")
 
 FORK = (

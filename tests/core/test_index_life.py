@@ -24,8 +24,6 @@ from hiermem_core.storage.tables import tenants
 from hiermem_core.testing import FakeClock
 from hiermem_core.vector_index.indexer import IndexCheck, Indexer, IndexTeller
 
-pytest.importorskip("chromadb")
-
 
 @pytest.fixture
 def worlds(tmp_path):

@@ -19,8 +19,6 @@ from hiermem_core.vector_index.ownership import LOCK_NAME, Ownership
 from hiermem_core.vector_index.probing import Expected, Seen, judge
 from hiermem_core.vector_index.retrying import MOST_ATTEMPTS, after_failure, pause_ms
 
-pytest.importorskip("chromadb")
-
 VECTORS = np.stack([vector_for(seed) for seed in range(300)])
 
 

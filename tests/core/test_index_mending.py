@@ -26,8 +26,6 @@ from hiermem_core.testing import FaultPlan, InjectedFault
 from hiermem_core.vector_index.chroma import ChromaIndex, collection_name, embedded
 from hiermem_core.vector_index.indexer import IndexCheck
 
-pytest.importorskip("chromadb")
-
 
 @pytest.fixture
 def worlds(tmp_path):

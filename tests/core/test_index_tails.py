@@ -87,7 +87,6 @@ def filled(folder, seeds, *, tenants=3):
 
 
 def test_a_new_index_holds_nothing_of_one_that_was_closed_before(tmp_path):
-    pytest.importorskip("chromadb")
     left = []
     for number in range(4):
         first = range(1_000 * number, 1_000 * number + 20)
@@ -105,7 +104,6 @@ def test_a_new_index_holds_nothing_of_one_that_was_closed_before(tmp_path):
 
 
 def test_an_index_whose_ends_were_wiped_finds_all_it_holds(tmp_path):
-    pytest.importorskip("chromadb")
     with opened_database(tmp_path) as database:
         world = World(database, tmp_path)
         numbers = world.store(range(1_500))

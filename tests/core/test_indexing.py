@@ -11,8 +11,6 @@ from hiermem_core.storage.tables import outbox
 from hiermem_core.testing import FaultPlan, InjectedFault
 from hiermem_core.vector_index.indexer import IndexCheck, IndexTeller
 
-pytest.importorskip("chromadb")
-
 
 @pytest.fixture
 def worlds(tmp_path):

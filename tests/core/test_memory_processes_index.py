@@ -112,7 +112,7 @@ refused = []
 for number in range(200):
     try:
         memory.store("pear " * 1000)
-    except Exception as error:
+    except Exception as error:  # told by its type to the parent
         refused.append(type(error).__name__)
         break
 health = hiermem.health()

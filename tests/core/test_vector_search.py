@@ -210,7 +210,10 @@ def test_what_is_within_restrictions_stays_in_memory_until_an_entry_changes(tmp_
 def statements_of(hiermem, call):
     found = []
     engine = hiermem._services.database._engine
-    listener = lambda connection, cursor, statement, *rest: found.append(statement)  # noqa: E731
+
+    def listener(_connection, _cursor, statement, *_rest):
+        found.append(statement)
+
     event.listen(engine, "before_cursor_execute", listener)
     try:
         call()

@@ -253,7 +253,7 @@ def test_converting_and_changing_the_result_leave_the_message_alone(message: Cha
     before = typed(message)
     draft = message_to_turn(message)
     for part in draft.parts:
-        part.clear()  # type: ignore[attr-defined]
+        part.clear()  # type: ignore[attr-defined]  # a dict inside
     turn_to_message(draft).additional_kwargs.clear()
     turn_to_message(draft).blocks.clear()
 
@@ -344,7 +344,7 @@ def test_l46_a_block_kind_of_a_newer_core_waits_for_that_core(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     newer = message_of(block("text", text="look"))
-    newer.blocks.append(Hologram(beam="red"))  # type: ignore[arg-type]
+    newer.blocks.append(Hologram(beam="red"))  # type: ignore[arg-type]  # unknown on purpose
     draft = restarted(message_to_turn(newer))
     placeholder = turn_to_message(draft)
     known = {**block_classes(), "hologram": Hologram}

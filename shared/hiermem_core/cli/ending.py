@@ -56,7 +56,7 @@ def exit_code_of(error: Exception) -> int:
 def text_of(error: Exception) -> str:
     """Return an error in one line."""
     if isinstance(error, _UsageError):
-        text: str = error.format_message()  # type: ignore[attr-defined]
+        text: str = error.format_message()  # type: ignore[attr-defined]  # click's
     elif isinstance(error, OSError) and error.strerror and not isinstance(error, HierMemError):
         text = ": ".join(filter(None, (error.strerror, str(error.filename or ""))))
     else:
@@ -79,7 +79,7 @@ def _tell(error: Exception, *, as_json: bool) -> int:
     if as_json:
         note(json.dumps({"error": text_of(error), "type": type(error).__name__}))
     elif isinstance(error, _UsageError):
-        error.show()  # type: ignore[attr-defined]
+        error.show()  # type: ignore[attr-defined]  # click's
     else:
         note(f"error: {text_of(error)}")
     return exit_code_of(error)

@@ -58,7 +58,7 @@ class AdaptedEmbedder:
         if self._dimensions is None:
             try:
                 self.embed([HARMLESS_TEXT])
-            except Exception as error:
+            except Exception as error:  # another library may raise anything
                 raise as_ours(error) from error
         if self._dimensions is None:
             raise InvalidInputError("embedder", f"returns no list of vectors; {_REMEDY}")

@@ -89,7 +89,7 @@ def embed_all(embedder: Embedder, texts: Sequence[str]) -> list[NDArray[np.float
     parts = [embedded_part(embedder, text) for text in texts]
     try:
         rows = list(embedder.embed(parts))
-    except Exception as error:
+    except Exception as error:  # an embedder may raise anything; its type is told
         raise as_ours(error) from error
     if len(rows) != len(parts):
         raise BackendError(EMBEDDING, f"{len(rows)} vectors for {len(parts)} texts; {_REMEDY}")
@@ -108,7 +108,7 @@ def embed_query(embedder: Embedder, text: str) -> NDArray[np.float32]:
         return embed_all(embedder, [text])[0]
     try:
         row = embed(embedded_part(embedder, text))
-    except Exception as error:
+    except Exception as error:  # an embedder may raise anything; its type is told
         raise as_ours(error) from error
     return _usable_vector(embedder, row)
 

@@ -97,11 +97,11 @@ def checked_draft(draft: EntryDraft, cleaner: TextCleaner) -> EntryDraft:
         content=_content(draft.content, cleaner),
         id=None if draft.id is None else check_name("id", draft.id),
         namespace=_namespace(draft.namespace),
-        type=_type(draft.type, cleaner),  # type: ignore[arg-type]
+        type=_type(draft.type, cleaner),  # type: ignore[arg-type]  # checked
         key=checked_key(draft.key),
         tags=_tags(draft.tags),
         metadata=_metadata(draft.metadata, cleaner),
-        embedding=_embedding(draft.embedding, cleaner),  # type: ignore[arg-type]
+        embedding=_embedding(draft.embedding, cleaner),  # type: ignore[arg-type]  # checked
         created_at=aware("created_at", draft.created_at),
         ttl=_ttl(draft.ttl, cleaner),
         source=_one_of("source", draft.source, ENTRY_SOURCES),

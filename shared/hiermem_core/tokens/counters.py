@@ -89,7 +89,7 @@ class FunctionCounter:
 
     exact = True
 
-    def __init__(self, function: Callable[[str], int | Sequence[Any]], *, id: str) -> None:  # noqa: A002
+    def __init__(self, function: Callable[[str], int | Sequence[Any]], *, id: str) -> None:  # noqa: A002 - named as its id is
         self.id = id
         self._function = function
 

@@ -373,7 +373,7 @@ class ChromaIndex:
         options = {"query_embeddings": [vector], "n_results": count, "include": ["distances"]}
         try:
             answer = handle.query(**options, ids=ids)
-        except Exception:
+        except Exception:  # Chroma names no type for an unknown id; what is no such error is raised
             known = [] if ids is None else handle.get(ids=ids, include=[])["ids"]
             if ids is None or len(known) == len(ids):
                 raise

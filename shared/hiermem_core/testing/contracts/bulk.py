@@ -102,8 +102,8 @@ class BulkContract(MemoryContract):
         assert result.pending == ("60",)
         assert found(memory) == {f"{n:02}" for n in range(100)} - {"17"}
         assert memory.stats().index.pending >= 1
-        assert memory.retrieve("60", include_embedding=True).embedding is None  # type: ignore[union-attr]
-        assert memory.retrieve("61", include_embedding=True).embedding is not None  # type: ignore[union-attr]
+        assert memory.retrieve("60", include_embedding=True).embedding is None  # type: ignore[union-attr]  # it is there
+        assert memory.retrieve("61", include_embedding=True).embedding is not None  # type: ignore[union-attr]  # it is there
         assert [event.count for event in events if isinstance(event, IndexPending)] == [1]
         assert len([event for event in events if isinstance(event, EntryStored)]) == 99
         with pytest.raises(InvalidInputError):

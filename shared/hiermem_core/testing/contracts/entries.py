@@ -233,7 +233,7 @@ class EntryContract(MemoryContract):
     def test_none_is_a_value_in_an_update(self, memory: MemoryService, cleared: str) -> None:
         entry_id = memory.store("text", ttl=60, key="k", user_id="u")
 
-        updated = memory.update(entry_id, {cleared: None})  # type: ignore[arg-type]
+        updated = memory.update(entry_id, {cleared: None})  # type: ignore[arg-type]  # wrong on purpose
 
         assert updated is not None
         assert getattr(updated, cleared) is None
@@ -248,7 +248,7 @@ class EntryContract(MemoryContract):
         before = everything(memory)
 
         with pytest.raises(InvalidInputError) as refused:
-            memory.update(entry_id, {name: "other", "content": "new"})  # type: ignore[arg-type]
+            memory.update(entry_id, {name: "other", "content": "new"})  # type: ignore[arg-type]  # wrong on purpose
 
         assert refused.value.name == name
         assert everything(memory) == before

@@ -108,7 +108,7 @@ class NamespaceContract(MemoryContract):
         memory.store("one")
 
         with pytest.raises(InvalidNamespaceError):
-            memory.clear_namespace(None)  # type: ignore[arg-type]
+            memory.clear_namespace(None)  # type: ignore[arg-type]  # wrong on purpose
 
         assert memory.stats().entries == 1
 
@@ -316,7 +316,7 @@ def every_operation(tenant: Tenant) -> Iterator[Any]:
 def state_of(tenant: Tenant) -> list[Any]:
     """Return everything that a tenant can see of itself."""
     memory = tenant.memory
-    stats = replace(memory.stats(), cache=None)  # type: ignore[arg-type]
+    stats = replace(memory.stats(), cache=None)  # type: ignore[arg-type]  # wrong on purpose
     return [
         everything(memory),
         [answer(memory, mode, text="alpha") for mode in modes_of(memory)],
@@ -334,7 +334,7 @@ def answer(memory: MemoryService, mode: str, **query: Any) -> list[Any]:
     BM25 weighs a word by all rows of a location, so the score of a keyword tells of other tenants
     how common it is, and nothing else.
     """
-    hits = list(memory.search(MemoryQuery(mode=mode, **query)))  # type: ignore[arg-type]
+    hits = list(memory.search(MemoryQuery(mode=mode, **query)))  # type: ignore[arg-type]  # wrong on purpose
     if mode not in {"keyword", "hybrid"}:
         return hits
     return sorted((replace(hit, score=0.0) for hit in hits), key=lambda hit: hit.id)

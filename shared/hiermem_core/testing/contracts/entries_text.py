@@ -205,7 +205,7 @@ class TextContract(MemoryContract):
                 with pytest.raises(InvalidInputError) as refused:
                     attempt()
                 assert isinstance(refused.value, DimensionMismatchError) == is_long
-            (failure,) = memory.bulk_update([("one", fields)]).failed  # type: ignore[list-item]
+            (failure,) = memory.bulk_update([("one", fields)]).failed  # type: ignore[list-item]  # wrong on purpose
             assert failure.index == 0
 
         assert everything(memory) == before

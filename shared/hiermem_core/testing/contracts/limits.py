@@ -41,7 +41,7 @@ def _storing(name: str) -> Attempt:
 def _updating(name: str) -> Attempt:
     def update(hiermem: HierMem, value: Any) -> Any:
         memory = hiermem.tenant("acme").memory
-        return memory.update(memory.store("text", type="episodic"), {name: value})  # type: ignore[arg-type]
+        return memory.update(memory.store("text", type="episodic"), {name: value})  # type: ignore[arg-type]  # wrong on purpose
 
     return update
 

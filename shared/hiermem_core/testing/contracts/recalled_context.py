@@ -59,7 +59,7 @@ class RecalledContextContract:
         assert FACT in (context.messages[-1].content or "")
         assert "fact" in [hit.id for hit in context.hits]
         assert context.receipt.total <= budget
-        assert context.messages[-1].content.endswith(QUESTION)  # type: ignore[union-attr]
+        assert context.messages[-1].content.endswith(QUESTION)  # type: ignore[union-attr]  # it is there
 
     def test_without_recall_there_is_no_block(self, thread: Thread) -> None:
         context = thread.context(current=QUESTION, budget_tokens=500, recall=False)

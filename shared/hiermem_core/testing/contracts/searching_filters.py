@@ -129,7 +129,7 @@ class FilterContract(MemoryContract):
     def reference(self, clock: FakeClock, embedder: FakeEmbedder) -> Iterator[HierMem]:
         """Give an empty HierMem on the reference."""
         options = {"clock": clock, "embedder": embedder, "counter": ApproximateCounter()}
-        with HierMem.open(":memory:", backend="in_memory", **options) as hiermem:  # type: ignore[arg-type]
+        with HierMem.open(":memory:", backend="in_memory", **options) as hiermem:  # type: ignore[arg-type]  # wrong on purpose
             yield hiermem
 
     def test_a22_order_matches_present_numbers_only(self, memory: MemoryService) -> None:
