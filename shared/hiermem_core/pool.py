@@ -6,12 +6,11 @@ import asyncio
 import contextvars
 import functools
 import threading
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from hiermem_core.errors import ClosedError
-from hiermem_core.forks import around_fork
+from hiermem_core.forks import renewed_after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +20,6 @@ R = TypeVar("R")
 
 POOL_THREADS = 8
 _PREFIX = "hiermem"
-
-_open_pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
 
 class Pool:
@@ -36,7 +33,7 @@ class Pool:
         self._lock = threading.Lock()
         self._executor: ThreadPoolExecutor | None = None
         self._closed = False
-        _open_pools.add(self)
+        renewed_after_fork(self)
 
     async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run `function` in the pool with the caller's context variables.
@@ -56,7 +53,7 @@ class Pool:
             is_ours = threading.current_thread().name.startswith(_PREFIX)
             executor.shutdown(wait=wait and not is_ours)
 
-    def forget_threads(self) -> None:
+    def after_fork(self) -> None:
         """Leave the parent's threads alone after a fork."""
         self._lock = threading.Lock()
         self._executor = None
@@ -77,11 +74,3 @@ async def run_apart(function: Callable[[], R]) -> R:
         return await asyncio.get_running_loop().run_in_executor(executor, function)
     finally:
         executor.shutdown(wait=False)
-
-
-def _after_fork() -> None:
-    for pool in list(_open_pools):
-        pool.forget_threads()
-
-
-around_fork(in_child=_after_fork)

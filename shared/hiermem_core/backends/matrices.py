@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import threading
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 import numpy as np
 from cachetools import LRUCache
 from sqlalchemy import bindparam, select
 
-from hiermem_core.forks import around_fork
+from hiermem_core.forks import renewed_after_fork
 from hiermem_core.storage.tables import vectors
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ class Matrices:
         )
         self._lock = threading.Lock()
         self._cache: LRUCache[Any, Matrix] = LRUCache(limit, getsizeof=lambda one: one.bytes)
-        _all.add(self)
+        renewed_after_fork(self)
 
     def fits(self, count: int, dimension: int) -> bool:
         """Tell whether a matrix of that size may be held beside another."""
@@ -205,17 +204,6 @@ class Matrices:
     def after_fork(self) -> None:
         """Begin with a free lock in a forked child."""
         self._lock = threading.Lock()
-
-
-_all: WeakSet[Matrices] = WeakSet()
-
-
-def _after_fork() -> None:
-    for matrices in list(_all):
-        matrices.after_fork()
-
-
-around_fork(in_child=_after_fork)
 
 
 def matrix_of(connection: Connection, query: Any, facts: Any, dimension: int) -> Matrix:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from hiermem_core.models.context import ContextWarning
     from hiermem_core.models.entries import EntrySource, MemoryType
+    from hiermem_core.models.warnings import ContextWarning
 
 Mode = Literal["exact", "prefix", "tag", "keyword", "semantic", "hybrid"]
 Fusion = Literal["scores", "rrf"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hiermem_core.backends.restrictions import Restrictions, Scope
 from hiermem_core.backends.turn_rows import participants_of
 from hiermem_core.errors import BackendError, HierMemError, InvalidInputError
-from hiermem_core.models.context import ContextWarning
+from hiermem_core.models.warnings import ContextWarning
 from hiermem_core.models.events import SearchServed
 from hiermem_core.models.queries import RecallResult, TurnHit
 from hiermem_core.ranking.questions import named_participant, without_names

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hiermem_core.backends.records import Attempt, VectorCounts
+from hiermem_core.forks import renewed_after_fork
 from hiermem_core.models import events
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.service.exclusive import Exclusive
@@ -12,6 +13,7 @@ from hiermem_core.service.exclusive import Exclusive
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from hiermem_core.backends.records import Text
     from hiermem_core.models.events import Event
     from hiermem_core.protocols import Backend, Clock
     from hiermem_core.service.vectorising import Vectoriser
@@ -46,6 +48,7 @@ class CatchingUp:
         self._clock = clock
         self._tell = tell
         self.exclusive = Exclusive()
+        renewed_after_fork(self)
 
     def embed_few(self, tenant: str) -> None:
         """Embed what waits if it is at most one batch; more is left to whoever can wait.
@@ -140,7 +143,7 @@ class CatchingUp:
             self._tell(events.IndexCaughtUp(tenant))
         return not any(attempt.is_down for attempt in tried.values())
 
-    def _tried(self, texts: Mapping[int, str]) -> dict[int, Attempt]:
+    def _tried(self, texts: Mapping[int, Text]) -> dict[int, Attempt]:
         made, failed = self._vectoriser.tried(texts)
         tried = {row: Attempt(vector) for row, vector in made.items()}
         for row, failure in failed.items():

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import threading
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
 from cachetools import LRUCache
 
-from hiermem_core.forks import around_fork
+from hiermem_core.forks import renewed_after_fork
 from hiermem_core.models.results import CacheStats
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from hiermem_core.models.entries import MemoryEntry
-
-_all: WeakSet[EntryCache] = WeakSet()
 
 
 class EntryCache:
@@ -28,7 +25,7 @@ class EntryCache:
         self._lock = threading.Lock()
         self._hits = 0
         self._misses = 0
-        _all.add(self)
+        renewed_after_fork(self)
 
     def get(self, tenant: str, entry_id: str, generation: int, now: datetime) -> MemoryEntry | None:
         """Return an entry as of this generation of its tenant, if it is here and lives."""
@@ -63,11 +60,3 @@ class EntryCache:
 
 def _lives(entry: MemoryEntry, now: datetime) -> bool:
     return entry.expires_at is None or now < entry.expires_at
-
-
-def _after_fork() -> None:
-    for cache in list(_all):
-        cache.after_fork()
-
-
-around_fork(in_child=_after_fork)

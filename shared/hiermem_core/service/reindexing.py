@@ -6,7 +6,6 @@ import threading
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from hiermem_core.backends.records import Attempt
 from hiermem_core.embedding.adapters import as_embedder
@@ -17,7 +16,7 @@ from hiermem_core.errors import (
     ConflictError,
     EmbedderMismatchError,
 )
-from hiermem_core.forks import around_fork
+from hiermem_core.forks import renewed_after_fork
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.results import ReindexReport
 from hiermem_core.service.catching_up import BATCH
@@ -26,12 +25,10 @@ from hiermem_core.service.vectorising import check_lengths, vectors_by
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hiermem_core.backends.records import MadeVector
+    from hiermem_core.backends.records import MadeVector, Text
     from hiermem_core.embedding.calling import EmbedFailure
     from hiermem_core.protocols import Backend, Embedder
     from hiermem_core.service.upkeep import Upkeep
-
-_all: WeakSet[Reindexing] = WeakSet()
 
 
 class Reindexing:
@@ -40,8 +37,8 @@ class Reindexing:
     def __init__(self, upkeep: Upkeep) -> None:
         self._parts = upkeep
         self._running = threading.Lock()
-        self._staged: dict[str, dict[int, tuple[str, MadeVector]]] = {}
-        _all.add(self)
+        self._staged: dict[str, dict[int, tuple[Text, MadeVector]]] = {}
+        renewed_after_fork(self)
 
     def run(
         self, embedder: Any = None, progress: Callable[[int, int], None] | None = None
@@ -121,7 +118,7 @@ class Reindexing:
         self,
         name: str,
         refused: Mapping[int, str],
-        in_memory: Mapping[int, tuple[str, MadeVector]],
+        in_memory: Mapping[int, tuple[Text, MadeVector]],
     ) -> bool:
         """Have the staged vectors count, those in memory at the same moment."""
         memory = self._parts.memory
@@ -152,7 +149,7 @@ class Reindexing:
             _check_is_up(failed)
 
     def _stage_memory(
-        self, target: _Target, staged: dict[int, tuple[str, MadeVector]], progress: _Progress
+        self, target: _Target, staged: dict[int, tuple[Text, MadeVector]], progress: _Progress
     ) -> None:
         texts = {} if self._parts.memory is None else self._parts.memory.texts()
         rows = [row for row, text in texts.items() if staged.get(row, ("",))[0] != text]
@@ -242,7 +239,7 @@ class _Target:
     is_new: bool
 
     def vectors_of(
-        self, texts: Mapping[int, str]
+        self, texts: Mapping[int, Text]
     ) -> tuple[dict[int, MadeVector], dict[int, EmbedFailure]]:
         """Return the vectors of texts, and why the others have none.
 
@@ -292,11 +289,3 @@ def _check_is_up(failed: Mapping[int, EmbedFailure]) -> None:
         if failure.is_down:
             reason = f"the embedder raised {failure.error}; mend it and run reindex again"
             raise BackendError("reindexing", reason)
-
-
-def _after_fork() -> None:
-    for reindexing in list(_all):
-        reindexing.after_fork()
-
-
-around_fork(in_child=_after_fork)

@@ -14,13 +14,13 @@ from hiermem_core.errors import (
     InvalidInputError,
     UnsupportedSearchError,
 )
-from hiermem_core.models.context import ContextWarning
 from hiermem_core.models.entries import MemoryEntry
 from hiermem_core.models.metadata import copied
 from hiermem_core.models.namespaces import close_names
 from hiermem_core.models.queries import EVERYWHERE, Hit, SearchResult
+from hiermem_core.models.warnings import ContextWarning
 from hiermem_core.ranking.scoring import Candidate, fuse_by_rank, rank
-from hiermem_core.service.checking import checked_vector
+from hiermem_core.service.checking_vectors import checked_vector
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,7 +131,8 @@ class EntrySearch:
             entries = reader.listed(restrictions, limit=query.limit, offset=query.offset)
             numbers = reader.by_id({e.id for e in entries}) if query.include_embedding else {}
             hits = [
-                _hit(entry, 1.0, _embedding(reader, numbers.get(entry.id)), {}) for entry in entries
+                _hit(entry, 1.0, embedding_of(reader, numbers.get(entry.id)), {})
+                for entry in entries
             ]
         return SearchResult(hits)
 
@@ -150,7 +151,7 @@ class EntrySearch:
                 _hit(
                     one.entry,
                     score,
-                    _embedding(reader, one if query.include_embedding else None),
+                    embedding_of(reader, one if query.include_embedding else None),
                     self._explanation(query, ranked, one.number),
                 )
                 for one, score in page
@@ -321,14 +322,16 @@ def _raw_terms(words: Scored, near: Scored) -> dict[int, dict[str, Any]]:
     return terms
 
 
-def _embedding(reader: EntryReader, kept: Kept | None) -> Sequence[float] | None:
-    return None if kept is None else reader.vector_of(kept.number)
+def embedding_of(reader: EntryReader, kept: Kept | None) -> Any:
+    """Return the vector of an entry, or with passages their vectors; `None` without any."""
+    vectors = [] if kept is None else reader.vectors_of(kept.number)
+    if not vectors or kept is None:
+        return None
+    return vectors[0] if kept.entry.passages is None else tuple(vectors)
 
 
-def _hit(
-    entry: MemoryEntry, score: float, embedding: Sequence[float] | None, explanation: Any
-) -> Hit:
+def _hit(entry: MemoryEntry, score: float, embedding: Any, explanation: Any) -> Hit:
     values = {name: getattr(entry, name) for name in _ENTRY_FIELDS}
     values["metadata"] = copied(entry.metadata)
-    values["embedding"] = None if embedding is None else tuple(embedding)
+    values["embedding"] = embedding
     return Hit(**values, score=score, explanation=explanation)

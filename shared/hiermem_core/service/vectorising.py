@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+import numpy as np
+
 from hiermem_core.backends.embedders import GIVEN
 from hiermem_core.backends.records import MadeVector
 from hiermem_core.embedding.adapters import AdaptedEmbedder
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from hiermem_core.backends.embedders import RecordedEmbedder
-    from hiermem_core.backends.records import Vector
-    from hiermem_core.models.context import WarningCode
+    from hiermem_core.backends.records import Text, Vector
+    from hiermem_core.models.warnings import WarningCode
     from hiermem_core.protocols import Clock, Embedder
 
 OnEmbedderChange = Literal["raise", "degrade"]
@@ -120,8 +122,10 @@ class Vectoriser:
         stored = self.recorded.identity(self.recorded.name())
         return None if stored is None else stored.dimensions
 
-    def vectors_of(self, texts: Mapping[K, str]) -> dict[K, MadeVector]:
+    def vectors_of(self, texts: Mapping[K, Text]) -> dict[K, MadeVector]:
         """Return the vector of each text that the embedder does not fail at.
+
+        Of several texts in one place there is a vector each, or none where it fails at one.
 
         Raises:
             DimensionMismatchError: A vector has another length than the embedder declares.
@@ -131,7 +135,7 @@ class Vectoriser:
         check_lengths(failed)
         return made
 
-    def tried(self, texts: Mapping[K, str]) -> tuple[dict[K, MadeVector], dict[K, EmbedFailure]]:
+    def tried(self, texts: Mapping[K, Text]) -> tuple[dict[K, MadeVector], dict[K, EmbedFailure]]:
         """Return the vectors of texts, and why the others have none.
 
         An embedder that fails at the fixed texts is down, and fails at every other too.
@@ -173,17 +177,18 @@ class Vectoriser:
         return vector
 
     def check_length(self, vector: Any) -> None:
-        """Raise `DimensionMismatchError` where a given vector cannot stand beside the stored ones.
+        """Raise `DimensionMismatchError` where given vectors cannot stand beside the stored ones.
 
         The first vector of a location without an embedder decides.
         """
+        length = np.shape(vector)[-1]
         expected = self.dimension
         if expected is None and self.embedder is not None:
             expected = self.embedder.dimensions
         if expected is None:
-            self._record(EmbedderIdentity(GIVEN, len(vector), ()))
-        elif len(vector) != expected:
-            raise DimensionMismatchError(expected=expected, actual=len(vector))
+            self._record(EmbedderIdentity(GIVEN, length, ()))
+        elif length != expected:
+            raise DimensionMismatchError(expected=expected, actual=length)
         else:
             self._ready()
 
@@ -260,22 +265,37 @@ class Vectoriser:
 
 
 def vectors_by(
-    embedder: Embedder, name: str, texts: Mapping[K, str]
+    embedder: Embedder, name: str, texts: Mapping[K, Text]
 ) -> tuple[dict[K, MadeVector], dict[K, EmbedFailure]]:
     """Return the vectors of texts by an embedder, under its name, and why the others have none."""
-    made: dict[K, MadeVector] = {}
+    each = [
+        (key, text)
+        for key, found in texts.items()
+        for text in ((found,) if isinstance(found, str) else found)
+    ]
+    vectors: dict[K, list[Vector]] = {key: [] for key, _ in each}
     failed: dict[K, EmbedFailure] = {}
-    keys = list(texts)
-    for start in range(0, len(keys), BATCH):
-        some = keys[start : start + BATCH]
-        listed = [texts[key] for key in some]
+    in_part: set[K] = set()
+    for start in range(0, len(each), BATCH):
+        some = each[start : start + BATCH]
+        listed = [text for _, text in some]
         parts = shortened(embedder, listed)
         answers = try_each(embedder, listed)
-        for key, answer, is_part in zip(some, answers, parts, strict=True):
+        for (key, _), answer, is_part in zip(some, answers, parts, strict=True):
             if isinstance(answer, EmbedFailure):
-                failed[key] = answer
+                failed.setdefault(key, answer)
             else:
-                made[key] = MadeVector(answer, is_whole=not is_part, by=name)
+                vectors[key].append(answer)
+                in_part |= {key} if is_part else set()
+    made = {
+        key: MadeVector(
+            rows[0] if isinstance(texts[key], str) else np.stack(rows),
+            is_whole=key not in in_part,
+            by=name,
+        )
+        for key, rows in vectors.items()
+        if key not in failed
+    }
     return made, failed
 
 

@@ -7,7 +7,6 @@ import random
 import sqlite3
 import threading
 import time
-import weakref
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,7 +23,7 @@ from hiermem_core.errors import (
     InvalidInputError,
 )
 from hiermem_core.faults import reach
-from hiermem_core.forks import around_fork
+from hiermem_core.forks import renewed_after_fork
 from hiermem_core.models.health import ComponentHealth, Health
 from hiermem_core.storage import tables
 from hiermem_core.storage.forking import gate
@@ -48,8 +47,6 @@ _VARIABLES = 500
 
 _CHECKPOINT_PAGES = 4000
 """16 MB of log: a page written again and again, as those of indexes are, is copied back once."""
-
-_open_databases: weakref.WeakSet[Database] = weakref.WeakSet()
 
 
 class Database:
@@ -75,7 +72,7 @@ class Database:
         self._last_error: str | None = None
         self._engine = _engine(location, _SYNCHRONOUS[durability], busy_seconds)
         self._watch = None if location.database is None else Watch(location.database)
-        _open_databases.add(self)
+        renewed_after_fork(self)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -185,12 +182,11 @@ class Database:
         with self._idle:
             self._closed = True
             self._idle.wait_for(lambda: not self._running, timeout)
-        _open_databases.discard(self)
         self._engine.dispose()
         if self._watch is not None:
             self._watch.close()
 
-    def forget_connections(self) -> None:
+    def after_fork(self) -> None:
         """Leave the parent's connections alone after a fork."""
         self._idle = threading.Condition()
         self._running = 0
@@ -356,11 +352,3 @@ _REMEDIES = {
 def _is_busy(error: BaseException) -> bool:
     code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0) or 0
     return code & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-
-def _after_fork() -> None:
-    for database in list(_open_databases):
-        database.forget_connections()
-
-
-around_fork(in_child=_after_fork)

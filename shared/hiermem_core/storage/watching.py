@@ -5,15 +5,12 @@ from __future__ import annotations
 import sqlite3
 import threading
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
-from hiermem_core.forks import around_fork
+from hiermem_core.forks import renewed_after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
     from pathlib import Path
-
-_all: WeakSet[Watch] = WeakSet()
 
 
 class Watch:
@@ -29,7 +26,7 @@ class Watch:
         self._connection: sqlite3.Connection | None = None
         self._version = -1
         self._facts: dict[tuple[Hashable, ...], Any] = {}
-        _all.add(self)
+        renewed_after_fork(self)
 
     def value(self, statement: str, parameters: Sequence[Hashable] = ()) -> Any:
         """Return the first column of a statement's first row; `None` without a row.
@@ -69,11 +66,3 @@ class Watch:
             )
             self._version = -1
         return self._connection
-
-
-def _after_fork() -> None:
-    for watch in list(_all):
-        watch.after_fork()
-
-
-around_fork(in_child=_after_fork)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from hiermem_core.errors import HierMemError, IndexUnavailableError
-from hiermem_core.forks import around_fork
+from hiermem_core.forks import renewed_after_fork
 from hiermem_core.vector_index.applying import Applier, IndexTeller
 from hiermem_core.vector_index.background import Background, seconds_left
 from hiermem_core.vector_index.building import BULK_BATCH, TRICKLE_BATCH, Pace
@@ -67,6 +67,7 @@ class IndexWork:
         self._troubles = 0
         self._not_before = 0
         _all.add(self)
+        renewed_after_fork(self)
 
     @property
     def may_begin(self) -> bool:
@@ -214,10 +215,4 @@ def _close_all() -> None:
             work.close(_SECONDS_AT_EXIT)
 
 
-def _after_fork() -> None:
-    for work in list(_all):
-        work.after_fork()
-
-
 atexit.register(_close_all)
-around_fork(in_child=_after_fork)
