@@ -9,7 +9,7 @@ from uuid import UUID, uuid5
 from weakref import WeakKeyDictionary
 
 from langchain_core.chat_history import BaseChatMessageHistory
-from langchain_core.messages import BaseMessage, RemoveMessage
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage
 from langchain_core.runnables import ConfigurableFieldSpec
 
 from hiermem_core import (
@@ -125,7 +125,8 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
         """Store messages in one transaction, in order.
 
         A message whose id is stored with equal content is stored once. Chunks are merged. A
-        `RemoveMessage` takes its message out of the thread.
+        `RemoveMessage` takes its message out of the thread. An answer is learned from in the
+        background, where the HierMem has a chat model.
 
         Raises:
             ValueError: A `RemoveMessage` names no message of the thread. Nothing was stored.
@@ -139,6 +140,8 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
             if self._strict:
                 _failed_writes.setdefault(self._hiermem, {})[self._key] = error
             raise
+        if any(isinstance(message, AIMessage) for message in messages):
+            self._thread.save_context()
 
     def clear(self) -> None:
         """Delete this thread's turns, and nothing else."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
+from llama_index.core.base.llms.types import MessageRole
 from llama_index.core.bridge.pydantic import Field, PrivateAttr, model_validator
 from llama_index.core.memory.types import DEFAULT_CHAT_STORE_KEY, BaseMemory
 from llama_index.core.utils import get_tokenizer
@@ -201,8 +202,10 @@ class HierMemChatMemoryBuffer(BaseMemory):
         self.put_messages([message])
 
     def put_messages(self, messages: Sequence[ChatMessage]) -> None:
-        """Store messages in one transaction."""
+        """Store messages in one transaction; an answer is learned from in the background."""
         self._thread.append([message_to_turn(message) for message in messages])
+        if any(message.role == MessageRole.ASSISTANT for message in messages):
+            self._thread.save_context()
 
     def set(self, messages: Sequence[ChatMessage]) -> None:
         """Give the thread these messages in one transaction; the old ones are archived."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hiermem_core.aio import AsyncHierMem, AsyncMemoryService, AsyncTenant, AsyncThread
+    from hiermem_core.embedding.adapters import as_embedder
     from hiermem_core.errors import (
         BackendError,
         BackendUnavailableError,
@@ -33,11 +34,14 @@ if TYPE_CHECKING:
         ThreadNotFoundError,
         TurnConflictError,
         UnsupportedSearchError,
+        UsageDeniedError,
         VersionConflictError,
     )
     from hiermem_core.hiermem import HierMem
+    from hiermem_core.learning.chat_models import as_chat_model
     from hiermem_core.models import events
-    from hiermem_core.models.context import Context, ContextWarning, Receipt, Section
+    from hiermem_core.models.calls import CallMeta, Completion, PromptMessage
+    from hiermem_core.models.context import Context, Receipt, Section
     from hiermem_core.models.entries import EntryDraft, EntryUpdate, MemoryEntry
     from hiermem_core.models.health import ComponentHealth, Health, TenantStats
     from hiermem_core.models.notes import Fact, ThreadState
@@ -77,13 +81,25 @@ if TYPE_CHECKING:
         fingerprint,
         text_of,
     )
-    from hiermem_core.protocols import Clock, Embedder, Observer, ThreadMemory, TokenCounter
+    from hiermem_core.models.warnings import ContextWarning
+    from hiermem_core.protocols import (
+        ChatModel,
+        Clock,
+        Embedder,
+        Observer,
+        ThreadMemory,
+        TokenCounter,
+        UsageGuard,
+    )
     from hiermem_core.service.memory_service import MemoryService
     from hiermem_core.settings import HierMemSettings
     from hiermem_core.tenant import Tenant
     from hiermem_core.thread import Thread
     from hiermem_core.tokens.counters import ApproximateCounter, FunctionCounter
     from hiermem_core.tokens.tiktoken_counter import TiktokenCounter
+    from hiermem_core.working.values import Served, WorkingMemoryStats
+    from hiermem_core.working.working_memory import WorkingMemory
+    from hiermem_core.working.wrapping import create_working_memory
 
 __all__ = [
     "CANONICAL_ROLES",
@@ -98,8 +114,11 @@ __all__ = [
     "BulkInsertResult",
     "BulkResult",
     "CacheStats",
+    "CallMeta",
+    "ChatModel",
     "Clock",
     "ClosedError",
+    "Completion",
     "ComponentHealth",
     "ConfigurationError",
     "ConflictError",
@@ -142,6 +161,7 @@ __all__ = [
     "Part",
     "PlainEncoder",
     "Profile",
+    "PromptMessage",
     "PruneReport",
     "PurgeResult",
     "RecallResult",
@@ -150,6 +170,7 @@ __all__ = [
     "Role",
     "SearchResult",
     "Section",
+    "Served",
     "Tenant",
     "TenantStats",
     "Thread",
@@ -168,8 +189,15 @@ __all__ = [
     "TurnHit",
     "TurnList",
     "UnsupportedSearchError",
+    "UsageDeniedError",
+    "UsageGuard",
     "VersionConflictError",
+    "WorkingMemory",
+    "WorkingMemoryStats",
+    "as_chat_model",
+    "as_embedder",
     "call_arguments",
+    "create_working_memory",
     "dump_json",
     "events",
     "fingerprint",
@@ -192,13 +220,16 @@ _HOMES = {
     "BulkResult": "models.results",
     "CANONICAL_ROLES": "models.turns",
     "CacheStats": "models.results",
+    "CallMeta": "models.calls",
+    "ChatModel": "protocols",
     "Clock": "protocols",
     "ClosedError": "errors",
+    "Completion": "models.calls",
     "ComponentHealth": "models.health",
     "ConfigurationError": "errors",
     "ConflictError": "errors",
     "Context": "models.context",
-    "ContextWarning": "models.context",
+    "ContextWarning": "models.warnings",
     "DimensionMismatchError": "errors",
     "DoctorReport": "models.results",
     "Embedder": "protocols",
@@ -236,6 +267,7 @@ _HOMES = {
     "Part": "models.turns",
     "PlainEncoder": "models.plain",
     "Profile": "models.threads",
+    "PromptMessage": "models.calls",
     "PruneReport": "models.threads",
     "PurgeResult": "models.results",
     "RecallResult": "models.queries",
@@ -244,6 +276,7 @@ _HOMES = {
     "Role": "models.turns",
     "SearchResult": "models.queries",
     "Section": "models.context",
+    "Served": "working.values",
     "Tenant": "tenant",
     "TenantStats": "models.health",
     "Thread": "thread",
@@ -262,8 +295,15 @@ _HOMES = {
     "TurnHit": "models.queries",
     "TurnList": "models.threads",
     "UnsupportedSearchError": "errors",
+    "UsageDeniedError": "errors",
+    "UsageGuard": "protocols",
     "VersionConflictError": "errors",
+    "WorkingMemory": "working.working_memory",
+    "WorkingMemoryStats": "working.values",
+    "as_chat_model": "learning.chat_models",
+    "as_embedder": "embedding.adapters",
     "call_arguments": "models.turns",
+    "create_working_memory": "working.wrapping",
     "dump_json": "models.plain",
     "events": "models.events",
     "fingerprint": "models.turns",

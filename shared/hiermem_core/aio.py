@@ -7,9 +7,9 @@ that has begun still completes.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from hiermem_core.hiermem import HierMem
+from hiermem_core.hiermem import HierMem, Updates
 from hiermem_core.pool import run_apart
 from hiermem_core.service.memory_service import MemoryService
 from hiermem_core.tenant import Tenant
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from hiermem_core.pool import Pool
-    from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter
-    from hiermem_core.service.vectorising import OnEmbedderChange
-    from hiermem_core.settings import HierMemSettings, Options
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,6 +36,18 @@ def in_thread(
         return await pool.run(method, self.sync, *args, **kwargs)
 
     functools.update_wrapper(twin, method)
+    return twin
+
+
+def opening(
+    method: Callable[P, HierMem],
+) -> Callable[Concatenate[type[Any], P], Coroutine[Any, Any, AsyncHierMem]]:
+    """Return the async twin of a way to open a HierMem, in a thread that ends with it."""
+
+    async def twin(cls: type[AsyncHierMem], /, *args: P.args, **kwargs: P.kwargs) -> AsyncHierMem:
+        return cls(await run_apart(functools.partial(method, *args, **kwargs)))
+
+    functools.update_wrapper(twin, getattr(method, "__func__", method))
     return twin
 
 
@@ -71,6 +80,7 @@ class AsyncThread:
     replace = in_thread(Thread.replace)
     prune = in_thread(Thread.prune)
     state = in_thread(Thread.state)
+    save_context = in_thread(Thread.save_context)
     reset = in_thread(Thread.reset)
     delete = in_thread(Thread.delete)
     context = in_thread(Thread.context)
@@ -84,7 +94,9 @@ class AsyncMemoryService:
         self.sync = sync
         self._pool = pool
 
+    embedder = _Mirrored()
     store = in_thread(MemoryService.store)
+    write = in_thread(MemoryService.write)
     retrieve = in_thread(MemoryService.retrieve)
     update = in_thread(MemoryService.update)
     delete = in_thread(MemoryService.delete)
@@ -131,6 +143,16 @@ class AsyncTenant:
     forget = in_thread(Tenant.forget)
 
 
+class AsyncUpdates:
+    """`Updates`, awaited."""
+
+    def __init__(self, sync: Updates, pool: Pool) -> None:
+        self.sync = sync
+        self._pool = pool
+
+    resume = in_thread(Updates.resume)
+
+
 class AsyncHierMem:
     """`HierMem`, awaited; `tenant` is immediate. May wrap a HierMem that is used directly too."""
 
@@ -142,36 +164,7 @@ class AsyncHierMem:
         self.sync = sync
         self._pool = sync.pool
 
-    @classmethod
-    async def open(
-        cls,
-        location: str | os.PathLike[str] | None = None,
-        *,
-        counter: TokenCounter | None = None,
-        clock: Clock | None = None,
-        observer: Observer | None = None,
-        thread_memory: ThreadMemory | None = None,
-        embedder: Any = None,
-        on_embedder_change: OnEmbedderChange = "raise",
-        create: bool = True,
-        settings: HierMemSettings | None = None,
-        **options: Unpack[Options],
-    ) -> Self:
-        """Open a location; see `HierMem.open`."""
-        call = functools.partial(
-            HierMem.open,
-            location,
-            counter=counter,
-            clock=clock,
-            observer=observer,
-            thread_memory=thread_memory,
-            embedder=embedder,
-            on_embedder_change=on_embedder_change,
-            create=create,
-            settings=settings,
-            **options,
-        )
-        return cls(await run_apart(call))
+    open = classmethod(opening(HierMem.open))
 
     @classmethod
     def opened(cls, location: str | os.PathLike[str]) -> AsyncHierMem | None:
@@ -183,6 +176,12 @@ class AsyncHierMem:
         """Return the handle of a tenant."""
         return AsyncTenant(self.sync.tenant(name), self._pool)
 
+    @property
+    def updates(self) -> AsyncUpdates:
+        """The updates of notes."""
+        return AsyncUpdates(self.sync.updates, self._pool)
+
+    when_idle = in_thread(HierMem.when_idle)
     health = in_thread(HierMem.health)
     doctor = in_thread(HierMem.doctor)
     reindex = in_thread(HierMem.reindex)

@@ -16,6 +16,7 @@
     │   ├── KeyConflictError
     │   └── TurnConflictError
     ├── BudgetExceededError
+    ├── UsageDeniedError
     ├── UnsupportedSearchError
     ├── EmbedderMismatchError
     ├── BackendError
@@ -183,6 +184,14 @@ class BudgetExceededError(HierMemError):
             f"{needed} tokens needed, {available} available ({listed}); "
             f"raise the budget or shorten {max(self.parts, key=self.parts.__getitem__)}"
         )
+
+
+class UsageDeniedError(HierMemError):
+    """A usage guard denied a call of a chat model. Raised by guards; no call was made."""
+
+    def __init__(self, reason: str = "the allowance is used up; raise it or wait") -> None:
+        self.reason = reason
+        super().__init__(f"the call was denied: {reason}")
 
 
 class UnsupportedSearchError(HierMemError):

@@ -11,6 +11,7 @@ from hiermem_core.models.ids import check_name
 from hiermem_core.services import Services, build
 from hiermem_core.storage.location import resolve
 from hiermem_core.tenant import Tenant
+from hiermem_core.wiring import Given
 
 if TYPE_CHECKING:
     import os
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.health import Health
     from hiermem_core.models.results import DoctorReport, ReindexReport
     from hiermem_core.pool import Pool
-    from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter
+    from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter, UsageGuard
     from hiermem_core.service.vectorising import OnEmbedderChange
     from hiermem_core.settings import HierMemSettings, Options
 
@@ -48,6 +49,8 @@ class HierMem:
         clock: Clock | None = None,
         observer: Observer | None = None,
         thread_memory: ThreadMemory | None = None,
+        chat_model: Any = None,
+        usage_guard: UsageGuard | None = None,
         embedder: Any = None,
         on_embedder_change: OnEmbedderChange = "raise",
         create: bool = True,
@@ -61,6 +64,9 @@ class HierMem:
             counter: Counts tokens; default: tiktoken where its ranks are at hand, else estimates.
             observer: Told of every committed change.
             thread_memory: Replaces the built-in strategy.
+            chat_model: Learns the notes of threads, in the background: a `ChatModel`, one of
+                LangChain or LlamaIndex, or a function from messages to a text.
+            usage_guard: Asked before each call of the chat model, and told after it.
             embedder: An `Embedder`, or one of LangChain, LlamaIndex or Chroma, or a function from
                 texts to vectors; default: the local one, where the extra `embed` is installed.
             on_embedder_change: `"degrade"` opens a location with another embedder than its
@@ -77,17 +83,17 @@ class HierMem:
         place = resolve(_named(location, settings))
         if not create and not place.exists:
             raise ConfigurationError("location", f"nothing is stored at {place}; create it first")
-        services = build(
-            place,
-            settings,
+        given = Given(
             counter=counter,
             clock=clock,
             observer=observer,
             thread_memory=thread_memory,
+            chat_model=chat_model,
+            usage_guard=usage_guard,
             embedder=embedder,
             on_embedder_change=on_embedder_change,
         )
-        return cls(services)
+        return cls(build(place, settings, given))
 
     @classmethod
     def opened(cls, location: str | os.PathLike[str]) -> HierMem | None:
@@ -178,11 +184,30 @@ class HierMem:
         self._services.database.check_open()
         return self._services.reindexing.run(embedder, progress)
 
+    @property
+    def updates(self) -> Updates:
+        """The updates of notes, which `resume` finds again after a crash."""
+        return Updates(self._services)
+
+    def when_idle(self, timeout: float | None = None) -> bool:
+        """Wait until this process has no answer left to learn from.
+
+        Returns:
+            Whether that is so: false after `timeout` seconds, or in an update at once.
+
+        Raises:
+            ClosedError: It was closed.
+        """
+        return self._services.updates.when_idle(timeout)
+
     def close(self, timeout: float | None = None) -> None:
         """End the pool and close the files. Idempotent; objects given by the caller stay open.
 
+        Nothing is lost that was not learned: it is due at the next open.
+
         Args:
-            timeout: Seconds to wait for what is running; `None`: until it ends.
+            timeout: Seconds to wait for what is running; `None`: until it ends, but for a chat
+                model's answer, which is waited for five seconds at most.
         """
         self._services.close(timeout)
 
@@ -197,6 +222,26 @@ class HierMem:
     def __repr__(self) -> str:
         """Name the location."""
         return f"HierMem({self.location!r})"
+
+
+class Updates:
+    """The updates of notes of one HierMem."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def resume(self, tenant: str | None = None) -> int:
+        """Have every thread learned that is due, of one tenant or all; return how many those are.
+
+        For after a crash, and for scheduled jobs; a running application learns by `save_context`.
+        With `inline_updates` they are learned when this returns, else `HierMem.when_idle` waits
+        for that.
+
+        Raises:
+            ConfigurationError: There is no chat model, or a thread memory of the caller's own.
+        """
+        name = None if tenant is None else check_name("tenant", tenant)
+        return self._services.updates.resume(name)
 
 
 def _settings(settings: HierMemSettings | None, options: Options) -> HierMemSettings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
         Waiting,
     )
     from hiermem_core.backends.restrictions import Restrictions, Scope
+    from hiermem_core.models.calls import CallMeta, Completion, PromptMessage
     from hiermem_core.models.entries import MemoryEntry
     from hiermem_core.models.events import Event
+    from hiermem_core.models.notes import ThreadState
     from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad
     from hiermem_core.models.turns import TurnDraft
 
@@ -86,14 +88,57 @@ class Observer(Protocol):
         """Take one event."""
 
 
+@runtime_checkable
+class ChatModel(Protocol):
+    """Complete a prompt. Called from a background thread, one call at a time a HierMem.
+
+    A model that knows the sizes of its models has a method `model_info(model_id)` besides, which
+    returns a `ModelInfo` or `None`.
+    """
+
+    def complete(
+        self,
+        messages: Sequence[PromptMessage],
+        *,
+        model_id: str | None,
+        max_tokens: int,
+        meta: CallMeta,
+    ) -> Completion:
+        """Return the reply to the messages.
+
+        Args:
+            model_id: The model to call and no other; `None`: its own.
+            max_tokens: What the reply may take.
+        """
+
+
+class UsageGuard(Protocol):
+    """Allow or deny calls of a chat model, and hear what they took."""
+
+    def check(self, meta: CallMeta, estimated_tokens: int) -> None:
+        """Allow a call by returning.
+
+        Args:
+            estimated_tokens: Of the prompt, and of the longest reply.
+
+        Raises:
+            UsageDeniedError: The call must not be made.
+        """
+
+    def record(self, meta: CallMeta, completion: Completion) -> None:
+        """Take note of a call that was made."""
+
+
+@runtime_checkable
 class ThreadMemory(Protocol):
-    """The history part of a context: the seam for a strategy of your own.
+    """The memory of threads: the seam for a strategy of your own, which replaces the built-in one.
 
     `load` returns everything the model should know from a thread, sized for this call: the turns
     read verbatim, in order, the current exchange last, and notes. It never calls a model and never
     writes. What it returns beyond the budget is trimmed by the assembler, oldest first.
 
-    Raises `ThreadNotFoundError` for an unknown thread; other exceptions propagate to the caller.
+    All but `save_context` raise `ThreadNotFoundError` for an unknown thread; other exceptions
+    propagate to the caller.
     """
 
     def load(
@@ -106,6 +151,33 @@ class ThreadMemory(Protocol):
         profile: Profile,
     ) -> ThreadLoad:
         """Return window and notes within `budget_tokens`."""
+
+    def save_context(
+        self,
+        *,
+        tenant_id: str,
+        thread_id: str,
+        user_id: str | None,
+        profile: Profile,
+        cheap_model_id: str | None,
+        meta: CallMeta,
+        request: Any = None,
+        result: Any = None,
+    ) -> None:
+        """Learn from an answer that is stored. Called from a background thread.
+
+        What it raises is reported as an `UpdateFailed` and nothing else.
+
+        Args:
+            request: What the answer was made for, as the application gave it.
+            result: The model's answer, as given; `None` where a human wrote or edited it.
+        """
+
+    def get_state(self, *, tenant_id: str, thread_id: str) -> ThreadState:
+        """Return the notes of a thread. Never calls a model. Never writes."""
+
+    def reset(self, *, tenant_id: str, thread_id: str) -> None:
+        """Clear the notes of a thread, and count every turn so far as seen."""
 
 
 class EntryReader(Protocol):
@@ -134,8 +206,8 @@ class EntryReader(Protocol):
     def namespaces(self, under: str | None, *, limit: int, offset: int = 0) -> Sequence[str]:
         """Return, sorted, the namespaces at or below `under` that hold an entry."""
 
-    def vector_of(self, number: int) -> Sequence[float] | None:
-        """Return the vector of a row, as given."""
+    def vectors_of(self, number: int) -> Sequence[tuple[float, ...]]:
+        """Return the vectors of a row, as given: one, or one a passage; none while it waits."""
 
 
 class EntryWriter(EntryReader, Protocol):
@@ -146,6 +218,9 @@ class EntryWriter(EntryReader, Protocol):
 
     def remove(self, numbers: Collection[int]) -> None:
         """Remove rows with everything that hangs on them."""
+
+    def refresh(self, moments: Mapping[int, datetime]) -> None:
+        """Have rows expire at other moments; neither version nor time of change moves."""
 
     def remove_expired(self, *, limit: int) -> tuple[int, int]:
         """Remove up to `limit` expired entries; return how many, and how many are left."""
@@ -198,11 +273,12 @@ class Backend(Protocol):
     def nearest(self, scope: Scope, vector: Vector, *, limit: int) -> Scored:
         """Return the rows with the nearest vectors, by cosine, best first.
 
-        Finds every committed vector; never a row that is gone or whose content has changed since.
+        Of a row with several vectors the best counts. Finds every committed vector; never a row
+        that is gone or whose content has changed since.
         """
 
     def cosines(self, scope: Scope, vector: Vector, rows: Iterable[int]) -> Mapping[int, float]:
-        """Return the cosine of each of these rows that has a vector."""
+        """Return the cosine of each of these rows that has a vector, the best of several."""
 
     def waiting(self, tenant: str, *, limit: int, due_ms: int | None = None) -> Waiting:
         """Return up to `limit` rows that wait for their vector, and what is embedded of them.

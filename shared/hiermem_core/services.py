@@ -11,16 +11,17 @@ from hiermem_core.clock import SystemClock
 from hiermem_core.embedding.adapters import as_embedder
 from hiermem_core.embedding.minilm import default_embedder
 from hiermem_core.errors import InvalidInputError, MissingExtraError
+from hiermem_core.learning.chat_models import as_chat_model
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.pool import Pool
-from hiermem_core.protocols import TokenCounter
+from hiermem_core.protocols import ThreadMemory, TokenCounter
 from hiermem_core.service.doctoring import Doctoring
 from hiermem_core.service.reindexing import Reindexing
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.migrations import prepare
 from hiermem_core.tokens.counters import FunctionCounter
 from hiermem_core.tokens.tiktoken_counter import default_counter
-from hiermem_core.wiring import MODES, Wiring
+from hiermem_core.wiring import MODES, Given, Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,15 +29,15 @@ if TYPE_CHECKING:
     from hiermem_core.backends.sql import SqlBackend
     from hiermem_core.context.assembler import ContextAssembler
     from hiermem_core.forgetting.forgetting import Forgetting
+    from hiermem_core.learning.strategies import Strategies
+    from hiermem_core.learning.updates import UpdateQueue
     from hiermem_core.models.events import Event
-    from hiermem_core.protocols import Clock, Embedder, Observer, ThreadMemory
+    from hiermem_core.protocols import ChatModel, Clock, Embedder, Observer
     from hiermem_core.recall.recaller import Recaller
     from hiermem_core.service.collaborators import Collaborators
     from hiermem_core.service.health import HealthCheck
-    from hiermem_core.service.vectorising import OnEmbedderChange
     from hiermem_core.settings import HierMemSettings
     from hiermem_core.storage.location import Location
-    from hiermem_core.threads.notes import NotesStore
     from hiermem_core.threads.store import ThreadStore
 
 _logger = logging.getLogger(__name__)
@@ -49,9 +50,11 @@ class Services:
     database: Database
     counter: TokenCounter
     clock: Clock
-    notes: NotesStore
     store: ThreadStore
     assembler: ContextAssembler
+    thread_memory: ThreadMemory
+    strategies: Strategies
+    updates: UpdateQueue
     memories: Collaborators
     turns: SqlBackend
     recaller: Recaller
@@ -63,23 +66,14 @@ class Services:
 
     def close(self, timeout: float | None) -> None:
         """End what runs and close the files."""
+        self.updates.close(timeout)
         self.pool.close(wait=timeout is None)
         self.memories.background.close(timeout)
         self.memories.indexer.close(timeout)
         self.database.close(timeout)
 
 
-def build(
-    location: Location,
-    settings: HierMemSettings,
-    *,
-    counter: TokenCounter | None,
-    clock: Clock | None,
-    observer: Observer | None,
-    thread_memory: ThreadMemory | None,
-    embedder: Any = None,
-    on_embedder_change: OnEmbedderChange = "raise",
-) -> Services:
+def build(location: Location, settings: HierMemSettings, given: Given) -> Services:
     """Open a location and put its services together; nothing stays open when this raises.
 
     What an earlier process left undone is done first: turns of an older schema are made
@@ -91,8 +85,9 @@ def build(
         EmbedderMismatchError: The location's vectors are by another embedder.
     """
     _check_backend(settings.backend)
-    clock = clock or SystemClock()
-    counter = _as_counter(counter) or default_counter(
+    _checked_memory(given.thread_memory)
+    clock = given.clock or SystemClock()
+    counter = _as_counter(given.counter) or default_counter(
         settings.encoding,
         cache_dir=settings.tiktoken_cache_dir,
         factor=settings.token_factor,
@@ -103,12 +98,12 @@ def build(
         wiring = Wiring(
             database,
             settings,
+            given,
             counter=counter,
             clock=clock,
-            tell=_teller(observer),
-            embedder=_embedder_for(settings, embedder),
-            on_embedder_change=on_embedder_change,
-            given_memory=thread_memory,
+            tell=_teller(given.observer),
+            embedder=_embedder_for(settings, given.embedder),
+            chat_model=_chat_model_for(settings, given.chat_model),
         )
         services = _services(wiring)
         if wiring.upkeep.listing.is_due():
@@ -125,9 +120,11 @@ def _services(wiring: Wiring) -> Services:
         database=wiring.database,
         counter=wiring.counter,
         clock=wiring.clock,
-        notes=wiring.notes,
         store=wiring.store,
         assembler=wiring.assembler,
+        thread_memory=wiring.thread_memory,
+        strategies=wiring.strategies,
+        updates=wiring.updates,
         memories=wiring.memories,
         turns=wiring.rows,
         recaller=wiring.recaller,
@@ -145,6 +142,18 @@ def _embedder_for(settings: HierMemSettings, embedder: Any) -> Embedder | None:
         return as_embedder(embedder)
     is_wanted = settings.local_embedder and "semantic" in MODES[settings.backend]
     return default_embedder() if is_wanted else None
+
+
+def _chat_model_for(settings: HierMemSettings, chat_model: Any) -> ChatModel | None:
+    """Return the chat model given, else the one the settings name."""
+    named = settings.chat_model if chat_model is None else chat_model
+    return None if named is None else as_chat_model(named)
+
+
+def _checked_memory(memory: ThreadMemory | None) -> None:
+    if memory is not None and not isinstance(memory, ThreadMemory):
+        reason = "must have the methods load, save_context, get_state and reset"
+        raise InvalidInputError("thread_memory", reason)
 
 
 def _as_counter(counter: Any) -> TokenCounter | None:

@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.models.entries import Dedup
+from hiermem_core.models.threads import Strategy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +39,10 @@ class Options(TypedDict, total=False):
     durability: DurabilityName
     busy_seconds: float
     window_exchanges: int | None
+    strategy: Strategy | None
+    update_every_turns: int
+    cheap_model_id: str | None
+    inline_updates: bool
     encoding: str
     token_factor: float
     tiktoken_cache_dir: Path | None
@@ -67,6 +72,12 @@ class HierMemSettings(BaseSettings):
         durability: `"process"` survives a kill, `"power"` a power cut too.
         busy_seconds: How long a write waits for other writers.
         window_exchanges: Exchanges beside the current one at most; `None`: the budget decides.
+        strategy: How threads are loaded; default: `"summary_buffer"` where a chat model is given,
+            else `"sliding_window"`.
+        update_every_turns: So many answered turns make an update of the notes due.
+        chat_model: Learns notes unless one is given: `package.module:name`, as an import path.
+        cheap_model_id: The model that it calls; default: its own.
+        inline_updates: Update notes in the caller's thread, for tests and jobs.
         encoding: tiktoken encoding that counts tokens.
         token_factor: Multiplies every count, for models with another vocabulary.
         tiktoken_cache_dir: Folder of rank files; `TIKTOKEN_CACHE_DIR` is read too.
@@ -93,6 +104,11 @@ class HierMemSettings(BaseSettings):
     durability: DurabilityName = "process"
     busy_seconds: float = Field(default=30.0, ge=0)
     window_exchanges: int | None = Field(default=None, ge=0)
+    strategy: Strategy | None = None
+    update_every_turns: int = Field(default=6, ge=1)
+    chat_model: str | None = None
+    cheap_model_id: str | None = None
+    inline_updates: bool = False
     encoding: str = "o200k_base"
     token_factor: float = Field(default=1.0, gt=0, lt=10)
     tiktoken_cache_dir: Path | None = Field(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import InvalidInputError
-from hiermem_core.models.threads import TurnList
+from hiermem_core.models.threads import Profile, TurnList
 from hiermem_core.recall.recaller import asked_of
 from hiermem_core.threads import reading
 from hiermem_core.threads.pruning import prune
@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
     from hiermem_core.context.assembler import Current
     from hiermem_core.context.fitting import OverBudget
+    from hiermem_core.models.calls import CallMeta
     from hiermem_core.models.context import Context
     from hiermem_core.models.notes import ThreadState
     from hiermem_core.models.queries import RecallResult, RecallThreads
-    from hiermem_core.models.threads import ModelInfo, Profile, PruneReport, ThreadInfo
+    from hiermem_core.models.threads import ModelInfo, PruneReport, ThreadInfo
     from hiermem_core.models.turns import Status, Turn
     from hiermem_core.protocols import TokenCounter
     from hiermem_core.services import Services
@@ -130,7 +131,7 @@ class Thread:
         Raises:
             ThreadNotFoundError: The tenant has no such thread.
         """
-        return self._services.notes.read(*self._key)[0]
+        return self._services.thread_memory.get_state(tenant_id=self.tenant_id, thread_id=self.id)
 
     def reset(self) -> None:
         """Clear the notes and mark every turn so far as seen; the turns stay.
@@ -138,7 +139,41 @@ class Thread:
         Raises:
             ThreadNotFoundError: The tenant has no such thread.
         """
-        self._services.notes.reset(*self._key)
+        self._services.thread_memory.reset(tenant_id=self.tenant_id, thread_id=self.id)
+
+    def save_context(
+        self,
+        *,
+        user_id: str | None = None,
+        profile: Profile | None = None,
+        meta: CallMeta | None = None,
+        request: Any = None,
+        result: Any = None,
+    ) -> None:
+        """Learn from the newest answer, in the background; call it after each.
+
+        The turns must be stored. Returns at once and raises nothing: what fails is told to the
+        observer as `UpdateFailed`, and the turns stay due. Under the sliding window it does
+        nothing.
+
+        Args:
+            user_id: Whose answer it is; for the usage guard.
+            meta: Its trace id is passed on to the chat model.
+            request: For a thread memory of your own; the built-in one reads the stored turns.
+            result: As `request`.
+
+        Raises:
+            ClosedError: The HierMem was closed.
+        """
+        self._services.updates.save(
+            self.tenant_id,
+            self.id,
+            user_id=user_id,
+            profile=profile,
+            meta=meta,
+            request=request,
+            result=result,
+        )
 
     def prune(
         self,
@@ -150,8 +185,10 @@ class Thread:
     ) -> PruneReport:
         """Delete the oldest whole exchanges until the thread is within every limit given.
 
-        The newest exchange and standing turns stay.
+        The newest exchange and standing turns stay; under the summary buffer those too that the
+        notes do not cover. The notes stay as they are.
         """
+        learns = self._services.strategies.learns(Profile())
         return prune(
             self._services.store,
             self._key,
@@ -159,6 +196,7 @@ class Thread:
             max_turns=max_turns,
             oldest=None if max_age is None else self._services.clock.now() - max_age,
             max_bytes=max_bytes,
+            covered_seq=self.state().turn_count if learns else None,
             dry_run=dry_run,
         )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hiermem_core.backends.embedders import RecordedEmbedder
 from hiermem_core.backends.in_memory import InMemoryBackend
@@ -24,6 +24,11 @@ from hiermem_core.backends.waiting import WaitingRows
 from hiermem_core.context.assembler import ContextAssembler
 from hiermem_core.forgetting.cleaning import Cleaner
 from hiermem_core.forgetting.forgetting import Forgetting
+from hiermem_core.learning.asking import Asking
+from hiermem_core.learning.learner import Learner
+from hiermem_core.learning.strategies import Strategies
+from hiermem_core.learning.summary_buffer import SummaryBuffer
+from hiermem_core.learning.updates import UpdateQueue
 from hiermem_core.models import events
 from hiermem_core.recall.recaller import Recaller
 from hiermem_core.service.background import Background
@@ -37,8 +42,6 @@ from hiermem_core.threads.listing import TurnListing
 from hiermem_core.threads.notes import NotesStore
 from hiermem_core.threads.sliding_window import SlidingWindow
 from hiermem_core.threads.store import ThreadStore
-from hiermem_core.threads.strategies import Strategies
-from hiermem_core.threads.summary_buffer import SummaryBuffer
 from hiermem_core.vector_index.applying import IndexTeller
 from hiermem_core.vector_index.indexer import Indexer
 
@@ -46,7 +49,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hiermem_core.models.events import Event
-    from hiermem_core.protocols import Backend, Clock, Embedder, ThreadMemory, TokenCounter
+    from hiermem_core.models.threads import Strategy
+    from hiermem_core.protocols import (
+        Backend,
+        ChatModel,
+        Clock,
+        Embedder,
+        Observer,
+        ThreadMemory,
+        TokenCounter,
+        UsageGuard,
+    )
     from hiermem_core.service.vectorising import OnEmbedderChange
     from hiermem_core.settings import HierMemSettings
     from hiermem_core.storage.database import Database
@@ -63,23 +76,36 @@ INDEX_THRESHOLDS = {"chroma": 0, "hybrid": 16_000}
 """Vectors a tenant may have before they are kept in the vector index, unless a setting says."""
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a caller may bring to `HierMem.open`; whatever is `None` is the built-in one."""
+
+    counter: Any = None
+    clock: Clock | None = None
+    observer: Observer | None = None
+    thread_memory: ThreadMemory | None = None
+    chat_model: Any = None
+    usage_guard: UsageGuard | None = None
+    embedder: Any = None
+    on_embedder_change: OnEmbedderChange = "raise"
+
+
 @dataclass(frozen=True)
 class Wiring:
     """The parts of one HierMem, made from what was opened and given.
 
     Attributes:
         tell: Takes events, after their commit.
-        given_memory: Replaces the built-in strategies of threads.
     """
 
     database: Database
     settings: HierMemSettings
+    given: Given
     counter: TokenCounter
     clock: Clock
     tell: Callable[[Event], None]
     embedder: Embedder | None
-    on_embedder_change: OnEmbedderChange
-    given_memory: ThreadMemory | None
+    chat_model: ChatModel | None
 
     @cached_property
     def indexer(self) -> Indexer:
@@ -110,7 +136,7 @@ class Wiring:
             self.embedder,
             self.recorded,
             is_indexing=self.settings.indexing,
-            on_change=self.on_embedder_change,
+            on_change=self.given.on_embedder_change,
             clock=self.clock,
             named=self.indexer.set_embedder,
         )
@@ -203,7 +229,7 @@ class Wiring:
     @cached_property
     def health(self) -> HealthCheck:
         """Asks every part whether it works."""
-        return HealthCheck(self.upkeep)
+        return HealthCheck(self.upkeep, self.updates.count)
 
     @cached_property
     def memories(self) -> Collaborators:
@@ -241,18 +267,52 @@ class Wiring:
         return NotesStore(self.database, tell=self.tell)
 
     @cached_property
-    def thread_memory(self) -> ThreadMemory:
-        """Loads the history part of contexts."""
-        if self.given_memory is not None:
-            return self.given_memory
-        window = SlidingWindow(
+    def learner(self) -> Learner:
+        """Makes notes of threads."""
+        return Learner(
             self.database,
+            self.notes,
+            Asking(self.chat_model, self.given.usage_guard, counter=self.counter),
             counter=self.counter,
-            window_exchanges=self.settings.window_exchanges,
+            tell=self.tell,
         )
-        buffer = SummaryBuffer(window, self.notes, counter=self.counter)
-        return Strategies(
-            {"sliding_window": window, "summary_buffer": buffer}, default="sliding_window"
+
+    @cached_property
+    def strategies(self) -> Strategies:
+        """The built-in memory of threads."""
+        settings = self.settings
+        window = SlidingWindow(
+            self.database, counter=self.counter, window_exchanges=settings.window_exchanges
+        )
+        buffer = SummaryBuffer(
+            window,
+            self.notes,
+            self.learner,
+            counter=self.counter,
+            update_every_turns=settings.update_every_turns,
+        )
+        default: Strategy = "sliding_window" if self.chat_model is None else "summary_buffer"
+        return Strategies(window, buffer, default=settings.strategy or default)
+
+    @cached_property
+    def thread_memory(self) -> ThreadMemory:
+        """Loads the history part of contexts, and learns from answers."""
+        return self.given.thread_memory or self.strategies
+
+    @cached_property
+    def updates(self) -> UpdateQueue:
+        """Has answers learned from in the background."""
+        settings = self.settings
+        return UpdateQueue(
+            self.database,
+            self.thread_memory,
+            learns=None if self.given.thread_memory else self.strategies.learns,
+            can_learn=self.chat_model is not None,
+            every=settings.update_every_turns,
+            cheap_model_id=settings.cheap_model_id,
+            is_inline=settings.inline_updates,
+            clock=self.clock,
+            tell=self.tell,
         )
 
     @cached_property
@@ -268,7 +328,7 @@ class Wiring:
             self.thread_memory,
             counter=self.counter,
             window_exchanges=self.settings.window_exchanges,
-            is_host_memory=self.given_memory is not None,
+            is_host_memory=self.given.thread_memory is not None,
             tell=self.tell,
             recaller=self.recaller,
             recall_share=self.settings.recall_share,

@@ -8,9 +8,10 @@ import numpy as np
 from sqlalchemy import select
 
 from hiermem_core import ApproximateCounter, HierMem
-from hiermem_core.models.notes import Fact, Mark, ThreadState
+from hiermem_core.models.notes import Fact, ThreadState
 from hiermem_core.storage.tables import metadata
 from hiermem_core.testing import FakeClock, FakeEmbedder
+from hiermem_core.testing.contracts.probes import notes_store
 
 SENTINEL = "zqxjkv"
 CONTENTS = [f"note {SENTINEL} number {number}" for number in range(6)]
@@ -51,9 +52,10 @@ def fill(hiermem, *, user="bob", sentinel=SENTINEL):
     thread.append([said | {"id": f"b {sentinel}"}])
     thread.append([{"role": "user", "content": "Never mind.", "name": "Eve"}], removing=[])
     thread.append([], removing=[f"b {sentinel}"])
-    facts = (Fact(f"The fact is {sentinel}.", 1, (1,)),)
+    facts = (Fact(f"The fact is {sentinel}.", 1, ((1,),)),)
     state = ThreadState(f"They spoke of {sentinel}.", facts, 2)
-    assert hiermem._services.notes.commit("acme", "t1", state, onto=Mark())
+    notes = notes_store(hiermem)
+    assert notes.commit("acme", "t1", state, onto=notes.read("acme", "t1").mark)
     assert tenant.memory.wait_for_index(SECONDS)
     return tenant
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import inspect
 
 from hiermem_core import HierMem
-from hiermem_core.aio import AsyncHierMem, AsyncMemoryService, AsyncTenant, AsyncThread
+from hiermem_core.aio import (
+    AsyncHierMem,
+    AsyncMemoryService,
+    AsyncTenant,
+    AsyncThread,
+    AsyncUpdates,
+)
+from hiermem_core.hiermem import Updates
 from hiermem_core.service.memory_service import MemoryService
 from hiermem_core.tenant import Tenant
 from hiermem_core.testing import FakeEmbedder
@@ -16,12 +23,14 @@ TWINS = {
     Tenant: AsyncTenant,
     Thread: AsyncThread,
     MemoryService: AsyncMemoryService,
+    Updates: AsyncUpdates,
 }
 
 ON_HIERMEM = {
     "tenant": lambda hiermem: hiermem.tenant("acme"),
     "health": lambda hiermem: hiermem.health(),
     "doctor": lambda hiermem: hiermem.doctor(repair=True),
+    "when_idle": lambda hiermem: hiermem.when_idle(60),
     "reindex": lambda hiermem: hiermem.reindex(FakeEmbedder(32)),
 }
 
@@ -36,6 +45,7 @@ ON_TENANT = {
 
 ON_MEMORY = {
     "store": lambda memory: memory.store("likes tea", id="e3", namespace="drinks"),
+    "write": lambda memory: memory.write(["likes rain"], deleting=[("drinks", "hot")]),
     "retrieve": lambda memory: memory.retrieve("e1", include_embedding=True),
     "update": lambda memory: memory.update("e1", content="likes green tea"),
     "search": lambda memory: memory.search("tea", namespace="drinks"),
@@ -65,6 +75,7 @@ ON_THREAD = {
     "prune": lambda thread: thread.prune(max_turns=2),
     "state": lambda thread: thread.state(),
     "reset": lambda thread: thread.reset(),
+    "save_context": lambda thread: thread.save_context(),
     "context": lambda thread: thread.context(budget_tokens=500),
     "recall": lambda thread: thread.recall("which question"),
     "delete": lambda thread: thread.delete(),

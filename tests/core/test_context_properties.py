@@ -7,7 +7,7 @@ from core.counting import COUNTERS
 
 from hiermem_core import HierMem
 from hiermem_core.testing import FakeEmbedder
-from hiermem_core.testing.contracts import ContextPropertiesContract
+from hiermem_core.testing.contracts import ContextPropertiesContract, NotesPropertiesContract
 
 
 def open_with(counter, **options):
@@ -39,4 +39,12 @@ class TestContextsByVectors(ContextPropertiesContract):
     @pytest.fixture
     def hiermem(self):
         with open_with("approximate", embedder=FakeEmbedder(8)) as hiermem:
+            yield hiermem
+
+
+@pytest.mark.parametrize("counter", list(COUNTERS))
+class TestContextsWithNotes(NotesPropertiesContract):
+    @pytest.fixture
+    def hiermem(self, counter):
+        with open_with(counter) as hiermem:
             yield hiermem

@@ -14,7 +14,7 @@ from core.drivers import troubled_driver
 
 import hiermem_core
 from hiermem_core import HierMem, errors
-from hiermem_core.models.context import warning_of
+from hiermem_core.models.warnings import warning_of
 from hiermem_core.testing import FakeEmbedder
 from hiermem_core.testing.contracts.samples import asked_and_answered, said
 from hiermem_core.tokens.counters import ApproximateCounter
@@ -37,6 +37,7 @@ EXAMPLES = [
     errors.KeyConflictError("e1", "city"),
     errors.TurnConflictError("id-1"),
     errors.BudgetExceededError(needed=120, available=100, parts={"system": 90, "current": 30}),
+    errors.UsageDeniedError("the month is used up; wait for the next"),
     errors.UnsupportedSearchError("semantic", "sqlite", 'open with backend="hybrid"'),
     errors.EmbedderMismatchError(stored="one (384)", given="another (768)"),
     errors.BackendError("writing", "SQLITE_IOERR; check the disk"),
@@ -245,7 +246,7 @@ def causes_of(error):
 
 
 CALLS = {
-    kind: [name for name in calls if name not in {*operations.IMMEDIATE, "health"}]
+    kind: [name for name in calls if name not in {*operations.IMMEDIATE, "health", "save_context"}]
     for kind, calls in {
         "tenant": operations.ON_TENANT,
         "memory": operations.ON_MEMORY,

@@ -13,12 +13,13 @@ from hiermem_core import (
 )
 from hiermem_core.context.memory_block import escaped, memory_block
 from hiermem_core.context.placing_memory import SLOT
+from hiermem_core.learning.notes_text import fit_notes, without_last_sentence
 from hiermem_core.models.notes import Mark
-from hiermem_core.threads.notes_text import fit_notes, without_last_sentence
+from hiermem_core.testing.contracts.probes import notes_store
 
 NOTES = ThreadState(
     summary="Mara moves her workshop. The lease is signed.",
-    facts=(Fact("the rent is 8,200", 3, (3,)), Fact("the reference is 2231", 9, (9,))),
+    facts=(Fact("the rent is 8,200", 3, ((3,),)), Fact("the reference is 2231", 9, ((9,),))),
     turn_count=8,
 )
 SUMMARY_BUFFER = Profile(working_memory=ThreadOptions(strategy="summary_buffer"))
@@ -53,7 +54,7 @@ UNMARKED = Mark()
 
 
 def commit(hiermem, state, onto=UNMARKED):
-    return hiermem._services.notes.commit("alice", "move", state, onto=onto)
+    return notes_store(hiermem).commit("alice", "move", state, onto=onto)
 
 
 def test_b11_a_profile_with_a_sliding_window_hides_the_notes_and_keeps_them(hiermem, thread):

@@ -25,6 +25,7 @@ from hiermem_core import (
     VersionConflictError,
 )
 from hiermem_core.models.moments import from_milliseconds, to_milliseconds
+from hiermem_core.models.notes import ThreadState
 from hiermem_core.testing.contracts.probes import reads_of
 from hiermem_core.tokens.counters import ApproximateCounter
 
@@ -83,6 +84,15 @@ class Host:
         if not self.turns:
             raise ThreadNotFoundError(thread_id)
         return ThreadLoad(self.turns)
+
+    def save_context(self, **answered):
+        """Learn nothing."""
+
+    def get_state(self, *, tenant_id, thread_id):
+        return ThreadState()
+
+    def reset(self, *, tenant_id, thread_id):
+        """Have nothing to clear."""
 
 
 def test_a_host_that_repeats_and_miscounts_turns_breaks_nothing(hiermem, tmp_path):

@@ -13,7 +13,7 @@ from hiermem_core import (
     Profile,
     ThreadOptions,
 )
-from hiermem_core.models.context import warning_of
+from hiermem_core.models.warnings import warning_of
 from hiermem_core.testing.contracts.probes import reads_of
 from langchain_hiermem import HierMemChatMessageHistory, message_to_turn, turn_to_message
 

@@ -23,7 +23,7 @@ from hiermem_core import ClosedError, HierMem, InvalidInputError, LimitExceededE
 from hiermem_core.models.notes import Mark, ThreadState
 from hiermem_core.models.turns import Origin, TurnDraft
 from hiermem_core.testing import FakeClock
-from hiermem_core.testing.contracts.probes import database_bytes, spoil_turn
+from hiermem_core.testing.contracts.probes import database_bytes, notes_store, spoil_turn
 from llamaindex_hiermem import HierMemChatMemoryBuffer
 
 METHODS = ("get", "get_context", "get_all", "put", "put_messages", "set", "reset", "close")
@@ -223,9 +223,9 @@ async def test_l32_reset_empties_and_archives_or_purges(tenant, make_memory, cal
 
 
 @pytest.mark.parametrize("purge", [False, True])
-async def test_reset_clears_the_notes(tenant, make_memory, call, purge):
+async def test_reset_clears_the_notes(hiermem, tenant, make_memory, call, purge):
     memory = make_memory(chat_history=exchange("old"))
-    thread, notes = tenant.thread("trip"), tenant._services.notes
+    thread, notes = tenant.thread("trip"), notes_store(hiermem)
     notes.commit("alice", "trip", ThreadState("They plan a trip.", turn_count=2), onto=Mark())
     learnt = thread.state().summary
 

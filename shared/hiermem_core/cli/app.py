@@ -10,6 +10,7 @@ from hiermem_core.cli.entries import delete, get, list_, namespaces, purge
 from hiermem_core.cli.forgetting import forget
 from hiermem_core.cli.imports import import_file
 from hiermem_core.cli.locations import init, stats
+from hiermem_core.cli.notes import learn, notes, reset
 from hiermem_core.cli.recalling import recall
 from hiermem_core.cli.remembering import remember, update
 from hiermem_core.cli.threads import show, threads
@@ -68,6 +69,9 @@ app.command("import")(import_file)
 app.command()(threads)
 app.command()(show)
 app.command()(context)
+app.command()(notes)
+app.command()(learn)
+app.command()(reset)
 app.command()(remember)
 app.command()(recall)
 app.command("search", help="Find what answers a question: the same as recall.")(recall)

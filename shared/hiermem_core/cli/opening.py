@@ -10,6 +10,7 @@ import hiermem_core as core
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from hiermem_core.protocols import Observer
     from hiermem_core.service.vectorising import OnEmbedderChange
     from hiermem_core.settings import Options
     from hiermem_core.storage.location import Location
@@ -33,11 +34,14 @@ def opened(
     *,
     create: bool = False,
     on_embedder_change: OnEmbedderChange = "degrade",
+    chat_model: str | None = None,
+    observer: Observer | None = None,
     **options: Unpack[Options],
 ) -> Iterator[core.HierMem]:
     """Open the memory at a location for a block.
 
-    One whose vectors are by an embedder of somebody's program is searched by keywords.
+    One whose vectors are by an embedder of somebody's program is searched by keywords. The chat
+    model of the settings is not used: a command that learns nothing must not import it.
 
     Raises:
         ConfigurationError: Nothing is stored there and `create` is false.
@@ -47,8 +51,14 @@ def opened(
     if not create and not place.exists:
         reason = f"nothing is stored at {place}; run: hiermem init"
         raise core.ConfigurationError("location", reason)
+    settings = core.HierMemSettings.read(options).model_copy(update={"chat_model": None})
     with core.HierMem.open(
-        str(place), create=create, on_embedder_change=on_embedder_change, **options
+        str(place),
+        create=create,
+        on_embedder_change=on_embedder_change,
+        chat_model=chat_model,
+        observer=observer,
+        settings=settings,
     ) as hiermem:
         yield hiermem
 

@@ -11,12 +11,15 @@ from hiermem_core.models.queries import TurnHit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hiermem_core.models.context import Context, ContextWarning
+    from hiermem_core.models.context import Context
     from hiermem_core.models.entries import MemoryEntry
+    from hiermem_core.models.events import NotesLearned, UpdateFailed
+    from hiermem_core.models.notes import ThreadState
     from hiermem_core.models.queries import Hit
     from hiermem_core.models.results import ForgetReceipt
     from hiermem_core.models.threads import ThreadInfo
     from hiermem_core.models.turns import Turn
+    from hiermem_core.models.warnings import ContextWarning
 
 
 def turn_json(turn: Turn) -> dict[str, Any]:
@@ -36,6 +39,27 @@ def thread_json(info: ThreadInfo) -> dict[str, Any]:
         "tokens": dict(info.tokens),
         "created_at": info.created_at.isoformat(),
         "updated_at": info.updated_at.isoformat(),
+    }
+
+
+def notes_json(state: ThreadState, newest: int) -> dict[str, Any]:
+    """Return the notes of a thread, and the newest seq in it."""
+    facts = [
+        {"text": fact.text, "turns": list(fact.seqs), "confirmed": fact.confirmed_seq}
+        for fact in state.facts
+    ]
+    covered = {"covered": state.turn_count, "newest": newest}
+    return covered | {"summary": state.summary, "facts": facts}
+
+
+def learning_json(
+    due: int, learned: Iterable[NotesLearned], failed: Iterable[UpdateFailed]
+) -> dict[str, Any]:
+    """Return how many threads were due, what was learned, and what failed."""
+    return {
+        "due": due,
+        "learned": [asdict(event) for event in learned],
+        "failed": [asdict(event) for event in failed],
     }
 
 

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from hiermem_core.models.context import ContextWarning
     from hiermem_core.models.threads import ThreadInfo
     from hiermem_core.models.turns import Turn
+    from hiermem_core.models.warnings import ContextWarning
 
 _MEANINGS = {
     "turns_trimmed": "left out to fit the budget",
-    "turns_not_covered": "left out by the cap on exchanges",
+    "turns_not_covered": "left out, and covered by no notes",
     "over_budget": "shortened: the current exchange alone does not fit the budget",
     "tool_result_truncated": "with tool results shortened to fit the budget",
     "orphan_results_dropped": "left out: tool results without their call",

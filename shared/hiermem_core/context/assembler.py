@@ -23,11 +23,11 @@ from hiermem_core.errors import (
     InvalidInputError,
     ThreadNotFoundError,
 )
-from hiermem_core.models.context import Context, ContextWarning, warning_of
 from hiermem_core.models.events import Event, TurnsTrimmed
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad
 from hiermem_core.models.turns import Turn, is_blank, is_standing
+from hiermem_core.models.warnings import ContextWarning, warning_of
 from hiermem_core.recall.recaller import Asked, asked_of
 from hiermem_core.service.checking import TEXT_LIMIT
 from hiermem_core.threads import reading
@@ -39,6 +39,7 @@ from hiermem_core.threads.tally import opens_exchange
 from hiermem_core.tokens.counters import ApproximateCounter, GuardedCounter
 
 if TYPE_CHECKING:
+    from hiermem_core.models.context import Context
     from hiermem_core.models.queries import RecallThreads
     from hiermem_core.protocols import ThreadMemory, TokenCounter
     from hiermem_core.recall.recaller import Recaller

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hiermem_core.context.placing_memory import PlacedMemory
-    from hiermem_core.models.context import ContextWarning
     from hiermem_core.models.queries import Hit, TurnHit
     from hiermem_core.models.threads import ThreadLoad
     from hiermem_core.models.turns import Turn
+    from hiermem_core.models.warnings import ContextWarning
     from hiermem_core.protocols import TokenCounter
     from hiermem_core.threads.exchanges import Unit
 
@@ -116,6 +116,7 @@ def fit(material: Material, counter: TokenCounter) -> Context:
     memory = _placed_memory(material, current, within, room, counter)
     room_left = room - memory.tokens if current.is_whole else 0
     kept, trimmed = split_by_room(within, room_left, counter)
+    missed = uncovered(beyond, trimmed, current.dropped, load.covered_seq)
     window = [turn for unit in kept for turn in unit.turns]
     sections = [
         *fixed,
@@ -130,7 +131,7 @@ def fit(material: Material, counter: TokenCounter) -> Context:
         *leading_warnings(units, counter),
         *unit_warnings([*kept, *complete[-1:]], counter),
         *memory.warnings,
-        *left_out_warnings("turns_not_covered", beyond, (), counter),
+        *left_out_warnings("turns_not_covered", *missed, counter),
         *left_out_warnings("turns_trimmed", trimmed, current.dropped, counter),
         *cut_warnings(newest, current, tokens_in(fixed), material.budget, counter),
         *unreadable_warnings([*mandatory.standing, *window, *current.turns], counter),
@@ -217,6 +218,23 @@ def split_by_cap(units: Sequence[Unit], cap: int | None) -> tuple[Sequence[Unit]
         start -= 1
         cap -= units[start].exchanges
     return units[start:], units[:start]
+
+
+def uncovered(
+    beyond: Sequence[Unit],
+    trimmed: Sequence[Unit],
+    dropped: Sequence[Turn],
+    covered_seq: int | None,
+) -> tuple[Sequence[Unit], Sequence[Turn]]:
+    """Return the units and turns that are neither shown nor covered by notes.
+
+    Without notes (`None`) those are the units beyond the cap; what the budget trimmed is told of
+    by itself.
+    """
+    if covered_seq is None:
+        return beyond, ()
+    units = [unit for unit in (*beyond, *trimmed) if unit.stored[-1].seq > covered_seq]
+    return units, [turn for turn in dropped if turn.seq > covered_seq]
 
 
 def split_by_room(

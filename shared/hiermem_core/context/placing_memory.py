@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hiermem_core.context.memory_block import header_of, line_of, memory_block, part_of
-from hiermem_core.models.context import ContextWarning
 from hiermem_core.models.queries import TurnHit
+from hiermem_core.models.text import folded
 from hiermem_core.models.turns import view_of
+from hiermem_core.models.warnings import ContextWarning
 from hiermem_core.threads.counting import tokens_of
 
 if TYPE_CHECKING:
@@ -113,12 +114,12 @@ def without_repeated(
     hits: Sequence[Hit | TurnHit], notes: str, window: Sequence[Turn]
 ) -> tuple[Hit | TurnHit, ...]:
     """Return the hits that say what neither the notes, nor the window, nor a better hit says."""
-    seen = {folded(turn.content or "") for turn in window}
+    seen = {bare(turn.content or "") for turn in window}
     ids = {turn.id for turn in window}
-    seen |= {folded(line) for line in _NOTE_END.split(notes)}
+    seen |= {bare(line) for line in _NOTE_END.split(notes)}
     kept = []
     for hit in hits:
-        text = folded(hit.content)
+        text = bare(hit.content)
         is_there = isinstance(hit, TurnHit) and hit.id in ids
         if text and not is_there and text not in seen:
             kept.append(hit)
@@ -126,9 +127,9 @@ def without_repeated(
     return tuple(kept)
 
 
-def folded(text: str) -> str:
-    """Return a text to compare it by: runs of white space as one space, no list mark, no end."""
-    return " ".join(text.split()).lstrip("-*• ").rstrip(" .!?。！？")  # noqa: RUF001 - their ends
+def bare(text: str) -> str:
+    """Return a text to compare it by: folded, without a list mark and the sign of its end."""
+    return folded(text).lstrip("-*• ").rstrip(" .!?。！？")  # noqa: RUF001 - their ends
 
 
 def filled(system: Sequence[Turn], block: str) -> tuple[Turn, ...]:

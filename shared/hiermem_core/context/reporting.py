@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.models.context import ContextWarning, Receipt, Section
+from hiermem_core.models.context import Receipt, Section
+from hiermem_core.models.warnings import ContextWarning
 from hiermem_core.threads.counting import tokens_of, turns_warning
 
 if TYPE_CHECKING:
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
     from hiermem_core.context.placing_memory import PlacedMemory
     from hiermem_core.context.shortening import Shortened
-    from hiermem_core.models.context import WarningCode
     from hiermem_core.models.turns import Turn
+    from hiermem_core.models.warnings import WarningCode
     from hiermem_core.protocols import TokenCounter
     from hiermem_core.threads.exchanges import Unit
 

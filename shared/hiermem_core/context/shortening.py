@@ -10,19 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import regex
-
 from hiermem_core.models.turns import view_of
 from hiermem_core.threads.counting import tokens_of, turn_tokens
+from hiermem_core.tokens.cutting import longest_head, marker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from hiermem_core.models.turns import Part, Turn
     from hiermem_core.protocols import TokenCounter
-
-_GRAPHEME = regex.compile(r"\X")
-_FIRST_GUESS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +39,6 @@ class Shortened:
     def is_whole(self) -> bool:
         """Tell whether nothing had to go."""
         return not self.cut and not self.dropped
-
-
-def marker(characters: int) -> str:
-    """Return what stands where text was cut."""
-    return f"\n[... {characters} characters cut ...]"
 
 
 def shorten_exchange(
@@ -82,43 +73,6 @@ def shorten_turn(turn: Turn, excess: int, counter: TokenCounter) -> Turn:
     if turn_tokens(with_parts, counter) <= target or not turn.parts:
         return _smaller(turn, with_parts, counter)
     return _smaller(turn, _cut_text(turn, target, counter, keep_parts=False), counter)
-
-
-def longest_head(text: str, fits: Callable[[str], bool]) -> str:
-    """Return the longest head of `text`, by whole graphemes, that `fits`; else `""`.
-
-    Asks for heads of at most about twice the length of the answer.
-    """
-    low, high = 0, min(_FIRST_GUESS, len(text))
-    while high < len(text) and fits(text[:high]):
-        low, high = high, min(2 * high, len(text))
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(text[:middle]) else (low, middle)
-    head = text[: grapheme_boundary(text, low)]
-    while head and not fits(head):
-        head = text[: grapheme_boundary(text, len(head) - 1)]
-    return head
-
-
-def grapheme_boundary(text: str, index: int) -> int:
-    """Return the last grapheme boundary at or before `index`."""
-    if index >= len(text):
-        return len(text)
-    boundary = _plain_boundary(text, index)
-    for match in _GRAPHEME.finditer(text, boundary):
-        if match.end() > index:
-            return int(match.start())
-    return boundary
-
-
-def _plain_boundary(text: str, index: int) -> int:
-    """Return a boundary at or before `index` found cheaply: between two ASCII characters."""
-    for place in range(index, 0, -1):
-        before, after = text[place - 1], text[place]
-        if before.isascii() and after.isascii() and before != "\r":
-            return place
-    return 0
 
 
 def _cut_text(turn: Turn, target: int, counter: TokenCounter, *, keep_parts: bool) -> Turn:

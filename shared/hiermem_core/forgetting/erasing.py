@@ -13,7 +13,7 @@ from hiermem_core.models.plain import dump_json
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.tables import threads, turns
 from hiermem_core.threads import reading
-from hiermem_core.threads.notes import erase_notes, stored_notes
+from hiermem_core.threads.notes import erase_notes, notes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -111,7 +111,7 @@ def erase_from_threads(
 def _erase_thread(
     connection: Connection, store: ThreadStore, head: Head, counts: dict[str, int]
 ) -> None:
-    state, _ = stored_notes(connection, head.number)
+    state = notes_of(connection, head.number).state
     every = select(func.count()).select_from(turns).where(_T.thread == head.number)
     counts["turns"] += connection.execute(every).scalar_one()
     counts["notes"] += bool(state.summary or state.facts)

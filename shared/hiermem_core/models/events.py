@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+Stage = Literal["enqueue", "guard", "call", "reply", "commit", "host"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,36 @@ class NotesReset(ThreadEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class NotesLearned(ThreadEvent):
+    """Turns were learned into the notes; `turn_count` is the newest seq that they cover now."""
+
+    turns: int
+    turn_count: int
+    facts: int
+
+
+@dataclass(frozen=True, slots=True)
+class FactsDropped(ThreadEvent):
+    """The notes held too many facts; those confirmed longest ago went."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateFailed(ThreadEvent):
+    """An update of the notes changed nothing; its turns stay due.
+
+    Attributes:
+        stage: `enqueue` (it was not begun), `guard`, `call`, `reply`, `commit`, or `host` (the
+            caller's own thread memory).
+        reason: A short code, or the name of what was raised.
+    """
+
+    stage: Stage
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadReplaced(ThreadEvent):
     """A thread got new turns; the old ones are archived."""
 
@@ -165,3 +197,18 @@ class TurnsTrimmed(ThreadEvent):
 
     turns: int
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecallServed(Event):
+    """A working memory answered a search.
+
+    Attributes:
+        source: `"cache"`, `"flight"` (a load that another call began) or `"backend"`.
+        hits: In the answer; `None` where it does not say.
+        age_seconds: Of the answer, since its load began.
+    """
+
+    source: str
+    hits: int | None
+    age_seconds: float

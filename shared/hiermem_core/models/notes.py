@@ -10,13 +10,19 @@ class Fact:
     """One statement learnt from a thread.
 
     Attributes:
-        confirmed_seq: The seq at which it was last said.
-        seqs: Every turn it came from.
+        confirmed_seq: The newest turn it was learnt from.
+        sources: The seqs it came from, once for each time it was learnt. It stands as long as the
+            turns of one of them do.
     """
 
     text: str
     confirmed_seq: int = 0
-    seqs: tuple[int, ...] = ()
+    sources: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def seqs(self) -> tuple[int, ...]:
+        """Every turn it came from, ascending."""
+        return tuple(sorted({seq for source in self.sources for seq in source}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,7 @@ class Mark:
     """What must be unchanged for new notes to be committed.
 
     Attributes:
+        epoch: Grows with every reset, and every change of a turn that the notes cover.
         thread: The number of the thread they are of, since one may be forgotten and begun anew
             under the same id; `None`: of whichever bears the id.
     """

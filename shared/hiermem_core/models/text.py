@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any
 
 REPLACEMENT = "\ufffd"
@@ -12,6 +13,14 @@ _UNSTORABLE = re.compile(r"[\ud800-\udfff\x00]")
 def is_clean(text: str) -> bool:
     """Tell whether `text` can be stored as it is."""
     return _UNSTORABLE.search(text) is None
+
+
+def folded(text: str) -> str:
+    """Return `text` to compare it by: in NFC, runs of white space as one space, none at its ends.
+
+    Letter case, digits and signs count.
+    """
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 class TextCleaner:

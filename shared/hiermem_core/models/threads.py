@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from hiermem_core.models.context import ContextWarning
+    from hiermem_core.models.warnings import ContextWarning
 
 Strategy = Literal["sliding_window", "summary_buffer"]
 
@@ -58,27 +58,39 @@ class ThreadOptions:
 
     Attributes:
         window_exchanges: Earlier exchanges beside the current one; `None`: the budget decides.
+        update_every_turns: So many answered turns make an update of the notes due.
     """
 
     strategy: Strategy | None = None
     window_exchanges: int | None = None
+    update_every_turns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What one call may override."""
+    """What one call may override.
+
+    Attributes:
+        cheap_model_id: The model that learns notes; `None` leaves the setting of the HierMem.
+    """
 
     id: str = "default"
     working_memory: ThreadOptions = field(default_factory=ThreadOptions)
+    cheap_model_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadLoad:
-    """What the model should know of a thread: turns read verbatim, and notes (or `""`)."""
+    """What the model should know of a thread: turns read verbatim, and notes (or `""`).
+
+    Attributes:
+        covered_seq: The newest turn that the notes cover; `None`: this memory keeps no notes.
+    """
 
     window: tuple[Turn, ...]
     notes: str = ""
     warnings: tuple[ContextWarning, ...] = ()
+    covered_seq: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

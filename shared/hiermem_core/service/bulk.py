@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hiermem_core.errors import HierMemError, InvalidInputError
 from hiermem_core.models.ids import check_name
+from hiermem_core.models.namespaces import format_namespace
 from hiermem_core.models.results import BulkInsertResult, BulkResult, Failure
-from hiermem_core.service.checking import checked_items
+from hiermem_core.service.checking import checked_items, checked_key
 from hiermem_core.service.writing import id_of
 
 if TYPE_CHECKING:
@@ -118,6 +119,22 @@ def change_of(entry_id: Any, fields: Any, expected_version: Any = None) -> Chang
     if expected_version is not None and not is_number:
         raise InvalidInputError("expected_version", "must be a whole number")
     return Change(check_name("id", entry_id), fields, expected_version)
+
+
+def one_name(
+    entry_id: str | None, namespace: str | Sequence[str] | None, key: str | None
+) -> tuple[str | None, tuple[str, str]]:
+    """Return what names an entry: an id, or else a namespace and key.
+
+    Raises:
+        InvalidInputError: Neither is given, or both.
+    """
+    if (entry_id is None) == (key is None):
+        raise InvalidInputError("id", "give either an id, or a key with its namespace")
+    if entry_id is not None:
+        return check_name("id", entry_id), ("", "")
+    path = "default" if namespace is None else format_namespace(namespace)
+    return None, (path, str(checked_key(key)))
 
 
 def _parts_of(update: Any) -> tuple[Any, ...]:

@@ -7,13 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, get_args
-
-import numpy as np
+from typing import Any, get_args
 
 from hiermem_core.backends.restrictions import Restrictions
 from hiermem_core.errors import (
-    DimensionMismatchError,
     InvalidInputError,
     LimitExceededError,
 )
@@ -25,9 +22,7 @@ from hiermem_core.models.moments import aware
 from hiermem_core.models.namespaces import format_namespace
 from hiermem_core.models.queries import EVERYWHERE, Fusion, MemoryQuery, Mode
 from hiermem_core.models.text import TextCleaner, is_clean
-
-if TYPE_CHECKING:
-    from hiermem_core.backends.records import Vector
+from hiermem_core.service.checking_vectors import checked_embedding
 
 CONTENT_LIMIT = 1024 * 1024
 """Characters of an entry's content."""
@@ -35,6 +30,7 @@ CONTENT_LIMIT = 1024 * 1024
 KEY_LIMIT = 1024
 TAG_LIMIT = 256
 TAGS_LIMIT = 64
+PASSAGES_LIMIT = 1000
 SOURCES_LIMIT = 1000
 """Ids an entry may be derived from."""
 
@@ -101,7 +97,8 @@ def checked_draft(draft: EntryDraft, cleaner: TextCleaner) -> EntryDraft:
         key=checked_key(draft.key),
         tags=_tags(draft.tags),
         metadata=_metadata(draft.metadata, cleaner),
-        embedding=_embedding(draft.embedding, cleaner),  # type: ignore[arg-type]  # checked
+        passages=_passages(draft.passages, cleaner),
+        embedding=checked_embedding(draft.embedding, cleaner),  # type: ignore[arg-type]  # checked
         created_at=aware("created_at", draft.created_at),
         ttl=_ttl(draft.ttl, cleaner),
         source=_one_of("source", draft.source, ENTRY_SOURCES),
@@ -164,8 +161,18 @@ def _metadata(value: Any, cleaner: TextCleaner) -> dict[str, Any]:
     return checked_metadata(value, cleaner)
 
 
-def _embedding(value: Any, _: TextCleaner) -> Vector | None:
-    return None if value is None else checked_vector(value)
+def _passages(value: Any, cleaner: TextCleaner) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidInputError("passages", "must be a list of texts")
+    passages = tuple(cleaner.text(_text("passage", text)) for text in value)
+    _check_size("passages", len(passages), PASSAGES_LIMIT)
+    for text in passages:
+        if not text.strip():
+            raise InvalidInputError("passage", "is blank; leave it out")
+        _check_size("passage", len(text), CONTENT_LIMIT)
+    return passages
 
 
 def _ttl(value: Any, _: TextCleaner) -> float | None:
@@ -208,37 +215,13 @@ _CHECKS: dict[str, Any] = {
     "key": checked_key,
     "tags": _tags,
     "metadata": _metadata,
-    "embedding": _embedding,
+    "passages": _passages,
+    "embedding": checked_embedding,
     "ttl": _ttl,
     "trust": _trust,
     "derived_from": _derived_from,
     "user_id": _user_id,
 }
-
-
-def checked_vector(value: Any, dimensions: int | None = None) -> Vector:
-    """Return a vector a caller gave, as float32.
-
-    Raises:
-        InvalidInputError: It is no list of finite numbers, or all zero.
-        DimensionMismatchError: It has not `dimensions` numbers.
-    """
-    try:
-        with np.errstate(over="ignore"):
-            vector = np.asarray(value, dtype=np.float32)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInputError("embedding", "must be a list of numbers") from None
-    if vector.ndim != 1 or not len(vector) or not _has_length(vector):
-        raise InvalidInputError("embedding", "must be finite numbers, not all zero")
-    if dimensions is not None and len(vector) != dimensions:
-        raise DimensionMismatchError(expected=dimensions, actual=len(vector))
-    return vector
-
-
-def _has_length(vector: Vector) -> bool:
-    """Tell whether a vector is finite and not all zero."""
-    double = vector.astype(np.float64)
-    return 0 < float(double @ double) < math.inf
 
 
 def as_query(value: Any, given: Mapping[str, Any]) -> MemoryQuery:

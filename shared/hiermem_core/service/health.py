@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from hiermem_core.backends.keyword_canary import keyword_health
 from hiermem_core.backends.sql_counts import outbox_state
@@ -19,12 +18,16 @@ if TYPE_CHECKING:
     from hiermem_core.service.upkeep import Upkeep
 
 
-@dataclass(frozen=True, slots=True)
-class Updates:
-    """How the updates of notes stand: due ones, and ones given up."""
+class Updates(Protocol):
+    """How the updates of notes stand."""
 
-    due: int = 0
-    dead: int = 0
+    @property
+    def due(self) -> int:
+        """Threads whose notes are to be updated."""
+
+    @property
+    def dead(self) -> int:
+        """Threads that are given up until new turns come."""
 
 
 class HealthCheck:
@@ -34,9 +37,7 @@ class HealthCheck:
         updates: Tells how the updates of notes stand, of one tenant or of all.
     """
 
-    def __init__(
-        self, upkeep: Upkeep, updates: Callable[[str | None], Updates] = lambda _: Updates()
-    ) -> None:
+    def __init__(self, upkeep: Upkeep, updates: Callable[[str | None], Updates]) -> None:
         self._parts = upkeep
         self._updates = updates
 

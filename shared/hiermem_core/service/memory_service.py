@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import InvalidInputError
 from hiermem_core.models import events
-from hiermem_core.models.ids import check_name
 from hiermem_core.models.metadata import copied
 from hiermem_core.models.namespaces import format_namespace
 from hiermem_core.models.results import BulkInsertResult, BulkResult, PurgeResult
-from hiermem_core.service.bulk import change_of, delete_all, distinct_ids, insert_all, update_all
+from hiermem_core.service.bulk import (
+    change_of,
+    delete_all,
+    distinct_ids,
+    insert_all,
+    one_name,
+    update_all,
+)
 from hiermem_core.service.checking import (
     as_entry_draft,
     as_query,
@@ -21,7 +27,7 @@ from hiermem_core.service.checking import (
     checked_timeout,
     restrictions_of,
 )
-from hiermem_core.service.searching import EntrySearch, needs_vectors
+from hiermem_core.service.searching import EntrySearch, embedding_of, needs_vectors
 from hiermem_core.service.statistics import stats_of
 from hiermem_core.service.writing import EntryWriting
 
@@ -32,9 +38,8 @@ if TYPE_CHECKING:
     from hiermem_core.models.health import Health
     from hiermem_core.models.queries import MemoryQuery, SearchResult
     from hiermem_core.models.results import ForgetReceipt, MemoryStats
+    from hiermem_core.protocols import Embedder
     from hiermem_core.service.collaborators import Collaborators
-
-_CLEARED_AT_ONCE = 1000
 
 
 class MemoryService:
@@ -62,6 +67,11 @@ class MemoryService:
         self._searching = EntrySearch(
             shared.backend, shared.vectoriser, tenant_id=tenant_id, clock=shared.clock
         )
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder that makes the vectors; `None` where there is none."""
+        return self._shared.vectoriser.embedder
 
     def store(
         self, entry: EntryDraft | MemoryEntry | str | Mapping[str, Any], /, **fields: Any
@@ -96,7 +106,7 @@ class MemoryService:
         """
         self._shared.check_open()
         shared, now = self._shared, self._shared.clock.now()
-        entry_id, place = _one_name(entry_id, namespace, key)
+        entry_id, place = one_name(entry_id, namespace, key)
         generation = shared.backend.generation(self._tenant)
         if entry_id is not None and not include_embedding:
             cached = shared.cache.get(self._tenant, entry_id, generation, now)
@@ -109,9 +119,9 @@ class MemoryService:
                 kept = reader.by_key({place}).get(place)
             if kept is None:
                 return None
-            vector = reader.vector_of(kept.number) if include_embedding else None
+            vector = embedding_of(reader, kept) if include_embedding else None
         shared.cache.put(self._tenant, kept.entry, generation)
-        return replace(_copy(kept.entry), embedding=None if vector is None else tuple(vector))
+        return replace(_copy(kept.entry), embedding=vector)
 
     def update(
         self,
@@ -154,7 +164,7 @@ class MemoryService:
             InvalidInputError: Neither an id nor a key was given, or both.
         """
         self._shared.check_open()
-        entry_id, place = _one_name(entry_id, namespace, key)
+        entry_id, place = one_name(entry_id, namespace, key)
         if entry_id is None:
             return self._writing.remove_key(*place)
         return self._writing.remove([entry_id])[entry_id]
@@ -211,24 +221,43 @@ class MemoryService:
         self._shared.check_open()
         path = format_namespace(namespace)
         query = as_query(None, {"namespace": path, "subtree": subtree})
-        removed = self._clear(query)
+        removed = self._writing.clear(restrictions_of(query))
         if removed:
             self._shared.tell(events.NamespaceCleared(self._tenant, path, removed))
         return removed
 
-    def _clear(self, query: MemoryQuery) -> int:
-        restrictions = restrictions_of(query)
-        removed = 0
-        while True:
-            now = self._shared.clock.now()
-            with self._shared.backend.write(self._tenant, now) as writer:
-                found = writer.listed(restrictions, limit=_CLEARED_AT_ONCE)
-                kept = writer.by_id({entry.id for entry in found})
-                writer.remove([one.number for one in kept.values()])
-            removed += len(found)
-            if len(found) < _CLEARED_AT_ONCE:
-                self._shared.after_write(self._tenant)
-                return removed
+    def write(
+        self,
+        entries: Iterable[EntryDraft | MemoryEntry | str | Mapping[str, Any]] = (),
+        /,
+        *,
+        deleting: Iterable[tuple[str | Sequence[str], str]] = (),
+        refreshing: Iterable[tuple[str | Sequence[str], str]] = (),
+    ) -> list[str]:
+        """Store entries, delete others and renew the expiry of others, all or nothing.
+
+        One transaction. What is stored is neither deleted nor refreshed, what is deleted is not
+        refreshed. A refresh lets an entry with a time to live live as long again from now; its
+        version and time of change stay. Returns the ids of what was stored, in order.
+
+        Args:
+            deleting: Namespace and key of each; one that is not there is passed over.
+            refreshing: As `deleting`.
+
+        Raises:
+            InvalidInputError: An entry cannot be stored, or a name is none. Nothing was changed.
+            KeyConflictError: Id and key name two entries. Nothing was changed.
+            EmbedderMismatchError: The location's vectors are by another embedder.
+        """
+        self._shared.check_open()
+        items = checked_items(entries)
+        gone, living = (
+            [(format_namespace(path), str(checked_key(key))) for path, key in checked_items(names)]
+            for names in (deleting, refreshing)
+        )
+        if not (items or gone or living):
+            return []
+        return self._writing.write(items, deleting=gone, refreshing=living)
 
     def bulk_insert(
         self,
@@ -363,17 +392,6 @@ class MemoryService:
     def stats(self) -> MemoryStats:
         """Return what is kept of this tenant, and what answers each search mode."""
         return stats_of(self._shared, self._tenant)
-
-
-def _one_name(
-    entry_id: str | None, namespace: str | Sequence[str] | None, key: str | None
-) -> tuple[str | None, tuple[str, str]]:
-    if (entry_id is None) == (key is None):
-        raise InvalidInputError("id", "give either an id, or a key with its namespace")
-    if entry_id is not None:
-        return check_name("id", entry_id), ("", "")
-    path = "default" if namespace is None else format_namespace(namespace)
-    return None, (path, str(checked_key(key)))
 
 
 def _copy(entry: MemoryEntry) -> MemoryEntry:

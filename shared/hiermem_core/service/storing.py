@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from hiermem_core.backends.records import EntryWrite, Kept
+from hiermem_core.backends.records import EntryWrite, Kept, embedded_text
 from hiermem_core.errors import KeyConflictError, VersionConflictError
 from hiermem_core.models.entries import DEFAULT_TRUST, MERGED_TYPES, MemoryEntry, expiry_of
 from hiermem_core.models.plain import dump_json
+from hiermem_core.models.text import folded
 from hiermem_core.service.checking import SOURCES_LIMIT
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def entry_to_write(
         key=draft.key,
         tags=tuple(draft.tags),
         metadata=draft.metadata,
+        passages=None if draft.passages is None else tuple(draft.passages),
         created_at=old.entry.created_at if old else draft.created_at or now,
         updated_at=now,
         ttl=draft.ttl,
@@ -97,20 +98,21 @@ def write_of(
     awaits: bool,
     digest: str | None,
 ) -> EntryWrite:
-    """Return how to write an entry; its vector stays where its content did and none is given.
+    """Return how to write an entry; its vector stays where its text did and none is given.
 
     Args:
         awaits: A vector that is missing is made later.
         digest: By which those that say the same are recognised; `None`: it is never merged.
     """
-    is_same = old is not None and old.entry.content == entry.content
+    text = embedded_text(entry)
+    is_same = old is not None and embedded_text(old.entry) == text
     keeps = is_same and vector is None and old is not None and old.has_vector
     return EntryWrite(
         entry=entry,
         number=None if old is None else old.number,
         vector=vector,
         keeps_vector=keeps,
-        awaits_vector=awaits and vector is None and not keeps,
+        awaits_vector=awaits and vector is None and not keeps and bool(text),
         digest=digest,
     )
 
@@ -123,9 +125,9 @@ def digest_of(entry: MemoryEntry | EntryDraft) -> str | None:
     """
     if entry.type not in MERGED_TYPES or entry.key is not None:
         return None
-    text = " ".join(unicodedata.normalize("NFC", entry.content).split())
-    said_where = [text, entry.type, str(entry.namespace), entry.user_id]
+    said_where = [folded(entry.content), entry.type, str(entry.namespace), entry.user_id]
     facts = [*said_where, list(entry.tags), _sorted(entry.metadata)]
+    facts += [] if entry.passages is None else [list(entry.passages)]
     return hashlib.sha256(dump_json(facts).encode()).hexdigest()[:_DIGEST_DIGITS]
 
 

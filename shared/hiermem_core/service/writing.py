@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.backends.records import Kept, MadeVector
+from hiermem_core.backends.records import Kept, MadeVector, embedded_text
 from hiermem_core.errors import HierMemError
 from hiermem_core.models import events
+from hiermem_core.models.entries import expiry_of
 from hiermem_core.models.ids import new_id
 from hiermem_core.models.moments import to_the_millisecond
 from hiermem_core.models.results import Failure
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.service.checking import as_entry_draft, checked_draft, checked_fields
+from hiermem_core.service.checking_vectors import check_embedding
 from hiermem_core.service.ledger import Ledger
 from hiermem_core.service.storing import (
     changed_entry,
@@ -26,11 +29,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
+    from hiermem_core.backends.records import Text
+    from hiermem_core.backends.restrictions import Restrictions
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
     from hiermem_core.models.events import Event
     from hiermem_core.protocols import Backend, Clock
     from hiermem_core.service.storing import Standing
     from hiermem_core.service.vectorising import Vectoriser
+
+
+_CLEARED_AT_ONCE = 1000
 
 
 class EntryWriting:
@@ -86,10 +94,11 @@ class EntryWriting:
             lengths: Of vectors that may be stored, as far as it is known.
         """
         ready = checked_draft(draft, cleaner)
-        vector = ready.embedding
-        if vector is not None and len(vector) not in lengths:
+        vector: Any = ready.embedding
+        check_embedding(embedded_text(ready), vector)
+        if vector is not None and vector.shape[-1] not in lengths:
             self._vectoriser.check_length(vector)
-            lengths.add(len(vector))
+            lengths.add(vector.shape[-1])
         return ready
 
     def store_one(self, draft: EntryDraft) -> MemoryEntry:
@@ -155,9 +164,10 @@ class EntryWriting:
                 missing = {place: draft for place, draft in drafts.items() if place not in own}
                 ledger.open_for(missing)
             wanted = {
-                place: draft.content
+                place: text
                 for place, draft in missing.items()
-                if not _is_embedded(ledger.standing(place, draft), draft)
+                if (text := embedded_text(draft))
+                and not _is_embedded(ledger.standing(place, draft), draft)
             }
             own |= self._vectoriser.vectors_of(wanted)
         return own
@@ -169,9 +179,10 @@ class EntryWriting:
         for place, vector in vectors.items():
             if vector is None:
                 continue
-            if len(vector) not in checked:
-                checked[len(vector)] = self._vectoriser.given(vector)
-            made[place] = MadeVector(vector, by=checked[len(vector)].by)
+            length = vector.shape[-1]
+            if length not in checked:
+                checked[length] = self._vectoriser.given(vector)
+            made[place] = MadeVector(vector, by=checked[length].by)
         return made
 
     def change(
@@ -211,11 +222,12 @@ class EntryWriting:
                         answers[entry_id] = old.entry
                         continue
                     entry = changed_entry(old.entry, fields, now=now)
+                    check_embedding(embedded_text(entry), fields.get("embedding"))
                     ledger.check_key(entry)
                 except HierMemError as error:
                     failed.append(Failure(place, entry_id, error))
                     continue
-                is_right = texts.get(place, entry.content) == entry.content
+                is_right = texts.get(place, embedded_text(entry)) == embedded_text(entry)
                 vector = vectors.get(place) if is_right else None
                 self._record_change(ledger, entry, old, vector, fields)
                 answers[entry_id] = entry
@@ -244,19 +256,19 @@ class EntryWriting:
 
     def _changed_vectors(
         self, changes: Sequence[tuple[str, Mapping[str, Any], int | None]], ready: Mapping[int, Any]
-    ) -> tuple[dict[int, MadeVector], dict[int, str]]:
+    ) -> tuple[dict[int, MadeVector], dict[int, Text]]:
         """Return vectors by place, and the text that each was made from which was not given."""
         own = self._given({place: fields.get("embedding") for place, fields in ready.items()})
-        wanted: dict[int, str] = {}
+        wanted: dict[int, Text] = {}
         with self._backend.read(self._tenant, self._clock.now()) as reader:
             known = reader.by_id({changes[place][0] for place in ready})
         for place, fields in ready.items():
             old = known.get(changes[place][0])
             if place in own or old is None:
                 continue
-            content = fields.get("content", old.entry.content)
-            if content != old.entry.content or ("embedding" in fields):
-                wanted[place] = content
+            text = embedded_text(replace(old.entry, **_said(fields)))
+            if text and (text != embedded_text(old.entry) or "embedding" in fields):
+                wanted[place] = text
         made = self._vectoriser.vectors_of(wanted) if self._vectoriser.is_on else {}
         return own | made, wanted
 
@@ -284,6 +296,63 @@ class EntryWriting:
             self._after_write([], 0)
         return kept is not None
 
+    def write(
+        self,
+        items: Sequence[Any],
+        *,
+        deleting: Sequence[tuple[str, str]],
+        refreshing: Sequence[tuple[str, str]],
+    ) -> list[str]:
+        """Store, remove and refresh in one transaction; return the ids of what was stored."""
+        drafts, failed, cleaned = self.check(items)
+        if failed:
+            raise failed[0].error
+        vectors = self._vectors_of(drafts)
+        now = to_the_millisecond(self._clock.now())
+        with self._backend.write(self._tenant, now) as writer:
+            ledger = Ledger(writer, merges=self._merges)
+            ledger.open_for(drafts)
+            ids = [
+                self._enter(
+                    ledger, draft, ledger.standing(place, draft), vectors.get(place), now
+                ).id
+                for place, draft in drafts.items()
+            ]
+            others = writer.by_key({*deleting, *refreshing})
+            named = {name: kept for name, kept in others.items() if kept.entry.id not in ids}
+            gone = {named[name].number: named[name].entry.id for name in deleting if name in named}
+            writer.put(ledger.writes)
+            writer.remove(list(gone))
+            writer.refresh(
+                {
+                    kept.number: moment
+                    for name in refreshing
+                    if (kept := named.get(name)) is not None
+                    and kept.number not in gone
+                    and (moment := expiry_of(now, kept.entry.ttl)) is not None
+                }
+            )
+        for write in ledger.writes:
+            self._tell(events.EntryStored(self._tenant, write.entry.id, write.entry.version))
+        for entry_id in gone.values():
+            self._tell(events.EntryDeleted(self._tenant, entry_id))
+        waiting = [write.entry.id for write in ledger.writes if write.awaits_vector]
+        self._after_write(waiting, cleaned)
+        return ids
+
+    def clear(self, restrictions: Restrictions) -> int:
+        """Remove every entry within restrictions, in steps; return how many."""
+        removed = 0
+        while True:
+            with self._backend.write(self._tenant, self._clock.now()) as writer:
+                found = writer.listed(restrictions, limit=_CLEARED_AT_ONCE)
+                kept = writer.by_id({entry.id for entry in found})
+                writer.remove([one.number for one in kept.values()])
+            removed += len(found)
+            if len(found) < _CLEARED_AT_ONCE:
+                self._go_on(self._tenant)
+                return removed
+
     def _after_write(self, waiting: Sequence[str], cleaned: int) -> None:
         if cleaned:
             self._tell(events.TextSanitised(self._tenant, cleaned))
@@ -301,4 +370,9 @@ def id_of(item: Any) -> str | None:
 def _is_embedded(standing: Standing, draft: EntryDraft) -> bool:
     """Tell whether what a draft says has its vector already, where it will be stored."""
     old = standing.by_id or standing.by_key or standing.twin
-    return old is not None and old.has_vector and old.entry.content == draft.content
+    return old is not None and old.has_vector and embedded_text(old.entry) == embedded_text(draft)
+
+
+def _said(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of changed fields that are embedded."""
+    return {name: fields[name] for name in ("content", "passages") if name in fields}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.storage.database import Database
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 4
 
 _VERSION_KEY = "schema_version"
 
@@ -33,7 +33,51 @@ def _add_entries(connection: Connection) -> None:
     connection.execute(insert(tables.metadata).values(key=UNLISTED, value="1", updated_at=0))
 
 
-STEPS: Mapping[int, Callable[[Connection], None]] = {1: _add_entries}
+def _add_passages(connection: Connection) -> None:
+    """Let an entry have passages, and a row several vectors; their numbers stay, and go on."""
+    names = {column["name"] for column in inspect(connection).get_columns("vectors")}
+    if "part" in names:
+        return
+    last = "SELECT seq FROM sqlite_sequence WHERE name = 'vectors'"
+    seq = connection.exec_driver_sql(last).scalar() or 0
+    kept = ", ".join(sorted(names))
+    for statement in (
+        "ALTER TABLE memory_entries ADD COLUMN passages TEXT",
+        "DROP INDEX vectors_by_tenant",
+        "ALTER TABLE vectors RENAME TO vectors_before",
+    ):
+        connection.exec_driver_sql(statement)
+    tables.vectors.create(connection)
+    copy = f"INSERT INTO vectors ({kept}) SELECT {kept} FROM vectors_before"  # noqa: S608 - columns
+    connection.exec_driver_sql(copy)
+    connection.exec_driver_sql("DROP TABLE vectors_before")
+    connection.exec_driver_sql("DELETE FROM sqlite_sequence WHERE name = 'vectors'")
+    connection.exec_driver_sql("INSERT INTO sqlite_sequence VALUES ('vectors', ?)", (seq,))
+
+
+def _add_learning(connection: Connection) -> None:
+    """Note when notes are due, and find the newest answer of each thread; a call is no answer."""
+    connection.exec_driver_sql(
+        "ALTER TABLE threads ADD COLUMN answered_seq INTEGER NOT NULL DEFAULT 0"
+    )
+    for column in ("reset_seq", "failures", "failed_seq"):
+        connection.exec_driver_sql(
+            f"ALTER TABLE notes ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0"
+        )
+    connection.exec_driver_sql("UPDATE notes SET reset_seq = turn_count WHERE epoch > 0")
+    connection.exec_driver_sql(
+        "UPDATE threads SET answered_seq = coalesce((SELECT max(seq) FROM turns"
+        " WHERE thread = threads.number AND NOT archived AND role = 'assistant'"
+        " AND NOT EXISTS (SELECT 1 FROM calls"
+        " WHERE calls.thread = turns.thread AND calls.seq = turns.seq)), 0)"
+    )
+
+
+STEPS: Mapping[int, Callable[[Connection], None]] = {
+    1: _add_entries,
+    2: _add_passages,
+    3: _add_learning,
+}
 """`STEPS[n]` brings schema n to n + 1, inside the transaction of the migration."""
 
 

@@ -48,6 +48,7 @@ threads = Table(
     Column("thread_id", Text, nullable=False),
     Column("last_seq", Integer, nullable=False),
     Column("tally", Text, nullable=False),
+    Column("answered_seq", Integer, nullable=False, server_default="0"),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     UniqueConstraint("tenant", "thread_id"),
@@ -120,6 +121,9 @@ notes = Table(
     Column("facts", Text, nullable=False),
     Column("turn_count", Integer, nullable=False),
     Column("epoch", Integer, nullable=False),
+    Column("reset_seq", Integer, nullable=False, server_default="0"),
+    Column("failures", Integer, nullable=False, server_default="0"),
+    Column("failed_seq", Integer, nullable=False, server_default="0"),
 )
 """What is remembered about a thread; `turn_count` and `epoch` are the mark it was made from."""
 
@@ -199,11 +203,13 @@ memory_entries = Table(
     Column("derived_from", Text, nullable=False),
     Column("user_id", Text),
     Column("digest", Text),
+    Column("passages", Text),
     CheckConstraint("type IN ('episodic', 'semantic', 'procedural', 'working')", name="known_type"),
     UniqueConstraint("tenant", "id"),
 )
 """One row an entry. Rows are deleted, never flagged, so that a key is free again. `digest` is what
-two entries share that say the same; null where an entry is never merged."""
+two entries share that say the same; null where an entry is never merged. `passages` are the texts
+that are embedded, each apart, in place of the content; null where the content is."""
 
 _E = memory_entries.c
 Index(
@@ -263,14 +269,21 @@ vectors = Table(
     Column("embedding", LargeBinary, nullable=False),
     Column("norm", Double, nullable=False),
     Column("is_whole", Boolean, nullable=False),
-    UniqueConstraint("row", "embedder"),
+    Column("part", Integer, nullable=False, server_default="0"),
+    UniqueConstraint("row", "embedder", "part"),
     sqlite_autoincrement=True,
 )
 """One row a vector: float32, little endian, as given. A vector's number is never used again, so
 that a number in the vector index stands for one vector for good. `is_whole` is false where only a
-prefix of the text was embedded."""
+prefix of the text was embedded; `part` is the place of its passage, 0 where there are none."""
 
-Index("vectors_by_tenant", vectors.c.tenant, vectors.c.embedder, vectors.c.number)
+Index(
+    "vectors_by_tenant",
+    vectors.c.tenant,
+    vectors.c.embedder,
+    vectors.c.number,
+    vectors.c.part,
+)
 
 outbox = Table(
     "outbox",

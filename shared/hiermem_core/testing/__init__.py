@@ -1,4 +1,4 @@
-"""A test kit: a clock, an embedder, faults, and the contract every implementation must hold.
+"""A test kit: a clock, an embedder, a chat model, faults, and what every implementation must hold.
 
 Needs no network and no model. `contracts` holds test classes to subclass with pytest.
 """
@@ -6,5 +6,13 @@ Needs no network and no model. `contracts` holds test classes to subclass with p
 from hiermem_core.testing.clocks import FakeClock
 from hiermem_core.testing.embedders import FakeEmbedder
 from hiermem_core.testing.faults import FaultPlan, InjectedFault
+from hiermem_core.testing.models import ModelCall, ScriptedModel
 
-__all__ = ["FakeClock", "FakeEmbedder", "FaultPlan", "InjectedFault"]
+__all__ = [
+    "FakeClock",
+    "FakeEmbedder",
+    "FaultPlan",
+    "InjectedFault",
+    "ModelCall",
+    "ScriptedModel",
+]

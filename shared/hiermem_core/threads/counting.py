@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.models.context import ContextWarning, WarningCode
+from hiermem_core.models.warnings import ContextWarning, WarningCode
 from hiermem_core.tokens.counters import GuardedCounter
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from hiermem_core.errors import InvalidInputError
@@ -24,17 +25,25 @@ def prune(
     max_turns: int | None,
     oldest: datetime | None,
     max_bytes: int | None,
+    covered_seq: int | None,
     dry_run: bool,
 ) -> PruneReport:
-    """Delete what `surplus_units` chooses, and report it; `dry_run` deletes nothing."""
+    """Delete what `surplus_units` chooses, and report it; `dry_run` deletes nothing.
+
+    Args:
+        covered_seq: No turn goes that is newer, since the notes do not cover it; `None`: no
+            notes are kept.
+    """
     for name, limit in (("max_turns", max_turns), ("max_bytes", max_bytes)):
         if limit is not None and limit < 0:
             raise InvalidInputError(name, "must be at least 0")
     body = [turn for turn in turns if not is_standing(turn)]
     units = surplus_units(units_of(body), max_turns=max_turns, oldest=oldest, max_bytes=max_bytes)
+    if covered_seq is not None:
+        units = list(takewhile(lambda unit: unit.stored[-1].seq <= covered_seq, units))
     ids = tuple(str(turn.id) for unit in units for turn in unit.stored)
     if ids and not dry_run:
-        store.delete_turns(*key, ids)
+        store.prune(*key, ids)
     return PruneReport(len(ids), sum(unit.exchanges for unit in units), ids, dry_run)
 
 

@@ -15,10 +15,10 @@ from hiermem_core.models.threads import ThreadInfo, TurnList
 from hiermem_core.storage import tables
 from hiermem_core.storage.database import slices
 from hiermem_core.threads.rows import turn_of
-from hiermem_core.threads.tally import Tally
+from hiermem_core.threads.tally import Count, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy import Connection
 
@@ -53,7 +53,8 @@ _T = tables.turns.c
 _H = tables.threads.c
 
 _HEAD = select(
-    _H.number, _H.tenant, _H.thread_id, _H.last_seq, _H.tally, _H.created_at, _H.updated_at
+    *(_H.number, _H.tenant, _H.thread_id, _H.last_seq, _H.tally, _H.answered_seq),
+    *(_H.created_at, _H.updated_at),
 ).where(_H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id"))
 
 _ACTIVE = select(tables.turns).where(_T.thread == bindparam("number"), ~_T.archived)
@@ -156,6 +157,31 @@ def archived_ids(connection: Connection, number: int, ids: Sequence[str]) -> set
     return found - turns_by_id(connection, number, ids).keys()
 
 
+def forwards(
+    connection: Connection, number: int, after: int, until: int, *, page: int
+) -> Iterator[Turn]:
+    """Yield the active turns with seqs above `after` up to `until`, read page by page."""
+    query = _ACTIVE.where(_T.seq > bindparam("after"), _T.seq <= bindparam("until"))
+    query = query.order_by(_T.seq).limit(page)
+    while after < until:
+        values = {"number": number, "after": after, "until": until}
+        turns = [turn_of(row) for row in connection.execute(query, values)]
+        yield from turns
+        if len(turns) < page:
+            return
+        after = turns[-1].seq
+
+
+def counted_between(connection: Connection, number: int, after: int, before: int) -> Count:
+    """Return the count of the turns inside the exchanges with seqs between these two."""
+    query = _ACTIVE.where(~_T.standing, _T.seq > after, _T.seq < before)
+    query = query.with_only_columns(_T.role, _T.tokens)
+    count = Count()
+    for role, tokens in connection.execute(query, {"number": number}):
+        count.add_counted(role, load_json(tokens))
+    return count
+
+
 def turns_by_id(connection: Connection, number: int, ids: Sequence[str]) -> dict[str, Turn]:
     """Return the active turns with these ids."""
     found: dict[str, Turn] = {}
@@ -196,6 +222,6 @@ def _turns(connection: Connection, query: Select[Any]) -> list[Turn]:
 
 
 def _head(row: Any) -> Head:
-    number, tenant, thread_id, last_seq, tally, created_at, updated_at = row
-    known = Tally.from_json(load_json(tally))
+    number, tenant, thread_id, last_seq, tally, answered_seq, created_at, updated_at = row
+    known = Tally.from_json(load_json(tally), answered_seq=answered_seq)
     return Head(number, tenant, thread_id, last_seq, known, created_at, updated_at)

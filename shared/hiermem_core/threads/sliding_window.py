@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from hiermem_core.errors import InvalidInputError
-from hiermem_core.models.context import ContextWarning
 from hiermem_core.models.threads import ThreadLoad
+from hiermem_core.models.warnings import ContextWarning
 from hiermem_core.threads import reading
 from hiermem_core.threads.counting import (
     count_warning,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from hiermem_core.models.context import WarningCode
     from hiermem_core.models.threads import ModelInfo, Profile
     from hiermem_core.models.turns import Turn, TurnDraft
     from hiermem_core.protocols import TokenCounter
@@ -88,6 +87,25 @@ class SlidingWindow:
             ThreadNotFoundError: The tenant has no such thread.
         """
         del model
+        return self.newest(tenant_id, thread_id, budget_tokens=budget_tokens, profile=profile)
+
+    def newest(
+        self,
+        tenant_id: str,
+        thread_id: str,
+        *,
+        budget_tokens: int,
+        profile: Profile,
+        covered_seq: int | None = None,
+    ) -> ThreadLoad:
+        """Return the window within `budget_tokens`, as `load` does.
+
+        Args:
+            covered_seq: The newest turn that notes cover; `None`: there are no notes.
+
+        Raises:
+            ThreadNotFoundError: The tenant has no such thread.
+        """
         cap = checked_cap(profile.working_memory.window_exchanges)
         cap = self._window_exchanges if cap is None else cap
         with self._database.read() as connection:
@@ -96,10 +114,17 @@ class SlidingWindow:
             read = take_window(
                 units, budget=budget_tokens, cap=cap, counter=StoredCounts(self._counter.id)
             )
+            unread = Count()
+            if covered_seq is not None and read.older is not None:
+                unread = _unread(connection, head, read, covered_seq)
         guard = GuardedCounter(self._counter)
         window = take_window(read.newest_first, budget=budget_tokens, cap=cap, counter=guard)
         turns = tuple(turn for unit in window.units for turn in unit.stored)
-        return ThreadLoad(turns, warnings=tuple(warnings_of(window, head.tally, guard)))
+        uncovered = None
+        if covered_seq is not None:
+            uncovered = unread.plus(_left_by(window, read, covered_seq))
+        told = warnings_of(window, head.tally, guard, uncovered)
+        return ThreadLoad(turns, warnings=tuple(told), covered_seq=covered_seq)
 
 
 class StoredCounts:
@@ -178,10 +203,16 @@ def take_window(
     return Window(tuple(taken[::-1]), "start")
 
 
-def warnings_of(window: Window, tally: Tally, counter: GuardedCounter) -> list[ContextWarning]:
-    """Say what of a thread is not in its window, and what cannot be read in it."""
+def warnings_of(
+    window: Window, tally: Tally, counter: GuardedCounter, uncovered: Count | None
+) -> list[ContextWarning]:
+    """Say what of a thread is not in its window, and what cannot be read in it.
+
+    Args:
+        uncovered: The turns older than the window that no notes cover; `None`: there are no notes.
+    """
     shown = [turn for unit in window.units for turn in unit.stored]
-    warnings = [*_left_out(window, tally, counter), *unreadable_warnings(shown, counter)]
+    warnings = [*_left_out(window, tally, counter, uncovered), *unreadable_warnings(shown, counter)]
     if counter.failures:
         warnings.append(ContextWarning("counter_failed", detail={"counter": counter.id}))
     if tally.leading.turns:
@@ -189,16 +220,45 @@ def warnings_of(window: Window, tally: Tally, counter: GuardedCounter) -> list[C
     return warnings
 
 
-def _left_out(window: Window, tally: Tally, counter: TokenCounter) -> Iterator[ContextWarning]:
+def _left_out(
+    window: Window, tally: Tally, counter: TokenCounter, uncovered: Count | None
+) -> Iterator[ContextWarning]:
+    """Say what the budget trimmed, and what nothing covers: without notes what the cap left out."""
     if window.older is None:
         return
-    kept = Count.of(turn for unit in window.units for turn in unit.stored)
-    gone = tally.body.minus(tally.leading).minus(kept)
-    facts = {
-        "exchanges": tally.exchanges - sum(unit.exchanges for unit in window.units),
-        "roles": dict(gone.roles),
-        "first_seq": tally.first_seq,
-        "last_seq": window.older.stored[-1].seq,
-    }
-    code: WarningCode = "turns_trimmed" if window.ended_by == "budget" else "turns_not_covered"
-    yield count_warning(code, gone, counter, facts)
+    gone = tally.body.minus(tally.leading).minus(_count_of(window.units))
+    exchanges = tally.exchanges - sum(unit.exchanges for unit in window.units)
+    last_seq = window.older.stored[-1].seq
+    facts = {"exchanges": exchanges, "roles": dict(gone.roles)}
+    facts |= {"first_seq": tally.first_seq, "last_seq": last_seq}
+    if window.ended_by == "budget":
+        yield count_warning("turns_trimmed", gone, counter, facts)
+    elif uncovered is None:
+        yield count_warning("turns_not_covered", gone, counter, facts)
+    if uncovered is not None and uncovered.turns:
+        roles = uncovered.roles
+        facts = {"exchanges": roles["user"], "roles": dict(roles), "last_seq": last_seq}
+        yield count_warning("turns_not_covered", uncovered, counter, facts)
+
+
+def _count_of(units: Iterable[Unit]) -> Count:
+    return Count.of(turn for unit in units for turn in unit.stored)
+
+
+def _unread(connection: Connection, head: Head, read: Window, covered_seq: int) -> Count:
+    """Return the count of the turns that no notes cover and that were not read."""
+    oldest = read.newest_first[-1].stored[0].seq if read.newest_first else head.last_seq + 1
+    after = max(covered_seq, (head.tally.first_seq or 1) - 1)
+    return reading.counted_between(connection, head.number, after, oldest)
+
+
+def _left_by(window: Window, read: Window, covered_seq: int) -> Count:
+    """Return the count of the turns that no notes cover, and that were read and are not shown."""
+    shown = {unit.stored[0].seq for unit in window.units}
+    return Count.of(
+        turn
+        for unit in read.newest_first
+        if unit.stored[0].seq not in shown
+        for turn in unit.stored
+        if turn.seq > covered_seq
+    )

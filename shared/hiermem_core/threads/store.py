@@ -27,6 +27,7 @@ from hiermem_core.storage.database import slices
 from hiermem_core.threads import reading
 from hiermem_core.threads.counting import stored_counts
 from hiermem_core.threads.drafts import TurnLike, cleaned, cleaned_drafts
+from hiermem_core.threads.notes import unlearn
 from hiermem_core.threads.placing import (
     counted,
     edited,
@@ -176,6 +177,7 @@ class ThreadStore:
             new = edited(old, draft, counts)
             self._rewrite(connection, head, new)
             self._recount(connection, head)
+            unlearn(connection, head, [new.seq])
         self._tell(events.TurnEdited(tenant_id, thread_id, new.seq, new.revision))
         self._announce(tenant_id, thread_id, [], Changed(cleaner.replaced))
         return new
@@ -183,7 +185,7 @@ class ThreadStore:
     def delete_turns(
         self, tenant_id: str, thread_id: str, turn_ids: Iterable[str]
     ) -> dict[str, bool]:
-        """Delete active turns by id; say for each id whether there was one.
+        """Delete active turns by id, and what was learnt from them; say for each if it was there.
 
         Raises:
             ThreadNotFoundError: There is no such thread.
@@ -196,11 +198,21 @@ class ThreadStore:
             return {}
         with self._database.write() as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
-            found = reading.turns_by_id(connection, head.number, wanted)
-            self._remove(connection, head, list(found.values()))
-        if found:
-            self._tell(events.TurnsDeleted(tenant_id, thread_id, len(found)))
-        return {turn_id: turn_id in found for turn_id in wanted}
+            seqs = self._remove(connection, head, wanted)
+            unlearn(connection, head, seqs.values())
+        self._tell_deleted(tenant_id, thread_id, len(seqs))
+        return {turn_id: turn_id in seqs for turn_id in wanted}
+
+    def prune(self, tenant_id: str, thread_id: str, turn_ids: Sequence[str]) -> None:
+        """Delete active turns and keep what was learnt from them.
+
+        Raises:
+            ThreadNotFoundError: There is no such thread.
+        """
+        with self._database.write() as connection:
+            head = reading.require_head(connection, tenant_id, thread_id)
+            seqs = self._remove(connection, head, turn_ids)
+        self._tell_deleted(tenant_id, thread_id, len(seqs))
 
     def delete_thread(self, tenant_id: str, thread_id: str) -> bool:
         """Delete a thread and everything in it, archived turns too; say whether there was one."""
@@ -253,6 +265,7 @@ class ThreadStore:
             "thread_id": check_name("thread", thread_id),
             "last_seq": 0,
             "tally": dump_json(Tally().to_json()),
+            "answered_seq": 0,
             "created_at": now,
             "updated_at": now,
         }
@@ -294,6 +307,7 @@ class ThreadStore:
             .values(
                 last_seq=head.last_seq,
                 tally=dump_json(head.tally.to_json()),
+                answered_seq=head.tally.answered_seq,
                 updated_at=to_milliseconds(self._clock.now()),
             )
         )
@@ -323,15 +337,26 @@ class ThreadStore:
             )
         self._unlink_calls(connection, head, seqs)
         self._rows.remove(connection, head.tenant, head.number, seqs)
+        if seqs:
+            unlearn(connection, head, seqs)
 
-    def _remove(self, connection: Connection, head: Head, turns: Sequence[Turn]) -> None:
-        seqs = [turn.seq for turn in turns]
+    def _remove(
+        self, connection: Connection, head: Head, turn_ids: Sequence[str]
+    ) -> dict[str, int]:
+        """Delete the active turns among some ids; return their seqs."""
+        found = reading.turns_by_id(connection, head.number, turn_ids)
+        seqs = [turn.seq for turn in found.values()]
         for some in slices(seqs):
             connection.execute(delete(tables.turns).where(_active_of(head), _T.seq.in_(some)))
         if seqs:
             self._unlink_calls(connection, head, seqs)
             self._rows.remove(connection, head.tenant, head.number, seqs)
             self._recount(connection, head)
+        return {turn_id: turn.seq for turn_id, turn in found.items()}
+
+    def _tell_deleted(self, tenant_id: str, thread_id: str, count: int) -> None:
+        if count:
+            self._tell(events.TurnsDeleted(tenant_id, thread_id, count))
 
     def _unlink_calls(self, connection: Connection, head: Head, seqs: Sequence[int]) -> None:
         calls = tables.calls.c

@@ -38,10 +38,20 @@ class Count:
 
     def add(self, turn: Turn) -> None:
         """Count one turn more."""
-        self.roles[turn.role] += 1
-        for counter_id, tokens in turn.token_counts.items():
+        self.add_counted(turn.role, turn.token_counts)
+
+    def add_counted(self, role: str, token_counts: Mapping[str, int]) -> None:
+        """Count one turn more, of which these facts are known."""
+        self.roles[role] += 1
+        for counter_id, tokens in token_counts.items():
             self.counted[counter_id] += 1
             self.tokens[counter_id] += tokens
+
+    def plus(self, other: Count) -> Count:
+        """Return the sum."""
+        return Count(
+            self.roles + other.roles, self.counted + other.counted, self.tokens + other.tokens
+        )
 
     def minus(self, other: Count) -> Count:
         """Return the difference."""
@@ -69,6 +79,7 @@ class Tally:
         leading: Those of the body before the first user turn.
         exchanges: User turns that open an exchange.
         first_seq: Of the first such user turn; `None` while there is none.
+        answered_seq: Of the newest answer; what comes after it is not complete yet. 0: of none.
     """
 
     body: Count = field(default_factory=Count)
@@ -77,6 +88,7 @@ class Tally:
     standing_seqs: list[int] = field(default_factory=list)
     exchanges: int = 0
     first_seq: int | None = None
+    answered_seq: int = 0
 
     @property
     def turns(self) -> int:
@@ -96,6 +108,8 @@ class Tally:
     def add(self, turns: Iterable[Turn]) -> Self:
         """Count turns newer than all counted so far."""
         for turn in turns:
+            if is_answer(turn):
+                self.answered_seq = turn.seq
             if is_standing(turn):
                 self.standing.add(turn)
                 self.standing_seqs.append(turn.seq)
@@ -112,7 +126,7 @@ class Tally:
             self.leading.add(turn)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the stored form."""
+        """Return the stored form; `answered_seq` is stored apart, to be asked for."""
         return {
             "body": self.body.to_json(),
             "leading": self.leading.to_json(),
@@ -123,7 +137,7 @@ class Tally:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Self:
+    def from_json(cls, value: Mapping[str, Any], *, answered_seq: int = 0) -> Self:
         """Return the tally of a stored form."""
         return cls(
             body=Count.from_json(value["body"]),
@@ -132,7 +146,13 @@ class Tally:
             standing_seqs=list(value["standing_seqs"]),
             exchanges=value["exchanges"],
             first_seq=value["first_seq"],
+            answered_seq=answered_seq,
         )
+
+
+def is_answer(turn: Turn) -> bool:
+    """Tell whether a turn completes its exchange: the assistant speaks, and calls nothing."""
+    return turn.role == "assistant" and not turn.tool_calls
 
 
 def opens_exchange(turn: Turn) -> bool:

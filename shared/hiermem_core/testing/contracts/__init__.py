@@ -28,9 +28,11 @@ from hiermem_core.testing.contracts.entries_duplicates import DuplicateContract
 from hiermem_core.testing.contracts.entries_expiry import ExpiryContract
 from hiermem_core.testing.contracts.entries_metadata import MetadataContract
 from hiermem_core.testing.contracts.entries_namespaces import NamespaceContract
+from hiermem_core.testing.contracts.entries_passages import PassageContract
 from hiermem_core.testing.contracts.entries_persistence import PersistenceContract
 from hiermem_core.testing.contracts.entries_refusals import RefusalContract
 from hiermem_core.testing.contracts.entries_text import TextContract
+from hiermem_core.testing.contracts.entries_writing import WritingContract
 from hiermem_core.testing.contracts.failing import FailingCounterContract
 from hiermem_core.testing.contracts.forgetting import ForgettingContract
 from hiermem_core.testing.contracts.forgetting_in_flight import ForgettingInFlightContract
@@ -40,10 +42,12 @@ from hiermem_core.testing.contracts.indexing import (
     VectorIndexContract,
     WaitingContract,
 )
+from hiermem_core.testing.contracts.learning import LearningContract
 from hiermem_core.testing.contracts.limits import LimitContract
 from hiermem_core.testing.contracts.memory import ThreadMemoryContract
 from hiermem_core.testing.contracts.observing import ObservingContract, RolledBackContract
 from hiermem_core.testing.contracts.properties import ContextPropertiesContract
+from hiermem_core.testing.contracts.properties_notes import NotesPropertiesContract
 from hiermem_core.testing.contracts.recalled_context import RecalledContextContract
 from hiermem_core.testing.contracts.recalling import RecallContract
 from hiermem_core.testing.contracts.searching import SearchContract
@@ -51,6 +55,8 @@ from hiermem_core.testing.contracts.searching_filters import FilterContract
 from hiermem_core.testing.contracts.searching_vectors import SemanticContract
 from hiermem_core.testing.contracts.searching_words import HybridContract, KeywordContract
 from hiermem_core.testing.contracts.threads import ThreadStoreContract
+from hiermem_core.testing.contracts.updating import UpdatingContract
+from hiermem_core.testing.contracts.working import WorkingMemoryContract
 
 __all__ = [
     "AssemblerContract",
@@ -69,11 +75,14 @@ __all__ = [
     "HybridContract",
     "IndexContract",
     "KeywordContract",
+    "LearningContract",
     "LimitContract",
     "MemoryContract",
     "MetadataContract",
     "NamespaceContract",
+    "NotesPropertiesContract",
     "ObservingContract",
+    "PassageContract",
     "PersistenceContract",
     "RecallContract",
     "RecalledContextContract",
@@ -86,6 +95,8 @@ __all__ = [
     "ThreadMemoryContract",
     "ThreadStoreContract",
     "TokenCounterContract",
+    "UpdatingContract",
     "VectorIndexContract",
     "WaitingContract",
+    "WritingContract",
 ]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hiermem_core.errors import BudgetExceededError
-from hiermem_core.models.context import warning_of
 from hiermem_core.models.queries import TurnHit
 from hiermem_core.models.threads import Profile, ThreadOptions
 from hiermem_core.models.turns import ToolCall, TurnDraft
+from hiermem_core.models.warnings import warning_of
 from hiermem_core.testing.contracts.figures import (
     contents,
     filler,

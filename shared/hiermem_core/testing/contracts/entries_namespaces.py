@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiermem_core.errors import HierMemError, InvalidNamespaceError
-from hiermem_core.models.context import warning_of
 from hiermem_core.models.queries import MemoryQuery
+from hiermem_core.models.warnings import warning_of
 from hiermem_core.testing.contracts.counters import shared
 from hiermem_core.testing.contracts.entries_base import (
     MemoryContract,

@@ -14,8 +14,8 @@ from hiermem_core.errors import (
     InvalidFilterError,
     InvalidInputError,
 )
-from hiermem_core.models.context import warning_of
 from hiermem_core.models.events import TextSanitised
+from hiermem_core.models.warnings import warning_of
 from hiermem_core.testing.contracts.entries_base import (
     DIMENSIONS,
     MemoryContract,

@@ -19,7 +19,8 @@ from hiermem_core.tokens.counters import (
 
 if TYPE_CHECKING:
     from hiermem_core import HierMem, Thread
-    from hiermem_core.models.context import Context, ContextWarning
+    from hiermem_core.models.context import Context
+    from hiermem_core.models.warnings import ContextWarning
     from hiermem_core.protocols import TokenCounter
 
 POISON = "poison"

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hiermem_core import HierMem, Thread
-    from hiermem_core.models.context import Context, ContextWarning, WarningCode
+    from hiermem_core.models.context import Context
+    from hiermem_core.models.warnings import ContextWarning, WarningCode
     from hiermem_core.protocols import TokenCounter
 
 

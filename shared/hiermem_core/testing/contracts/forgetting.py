@@ -22,6 +22,7 @@ from hiermem_core.testing.contracts.entries_base import (
     modes_of,
     settle,
 )
+from hiermem_core.testing.contracts.probes import notes_store
 
 if TYPE_CHECKING:
     from hiermem_core import HierMem, Tenant, Thread
@@ -337,9 +338,9 @@ def noted(hiermem: HierMem, thread: Thread, *, user: str | None = None) -> Threa
     """Return a thread with an exchange by a user and notes of it."""
     thread.append([TurnDraft(role="user", content="a question", user_id=user)])
     thread.append([TurnDraft(role="assistant", content="an answer", user_id=user)])
-    notes = hiermem._services.notes
-    _, mark = notes.read(thread.tenant_id, thread.id)
-    state = ThreadState("Something was asked.", (Fact("It was answered.", 2, (1, 2)),), 2)
+    notes = notes_store(hiermem)
+    mark = notes.read(thread.tenant_id, thread.id).mark
+    state = ThreadState("Something was asked.", (Fact("It was answered.", 2, ((1, 2),)),), 2)
     assert notes.commit(thread.tenant_id, thread.id, state, onto=mark)
     return thread
 

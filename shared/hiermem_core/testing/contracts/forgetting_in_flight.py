@@ -1,5 +1,5 @@
 """What every backend must hold of forgetting while others read and write."""
-# ruff: noqa: D102, SLF001 - a test's name says what it holds; it looks below the public face
+# ruff: noqa: D102 - a test's name says what it holds; it looks below the public face
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hiermem_core.models.notes import ThreadState
 from hiermem_core.models.turns import TurnDraft
 from hiermem_core.testing.contracts.entries_base import DIMENSIONS, MemoryContract, ids_of
 from hiermem_core.testing.contracts.forgetting import noted
+from hiermem_core.testing.contracts.probes import notes_store
 from hiermem_core.testing.embedders import FakeEmbedder
 
 if TYPE_CHECKING:
@@ -81,13 +82,13 @@ class ForgettingInFlightContract(MemoryContract):
     def test_a54_notes_in_flight_are_not_stored_for_what_was_forgotten(
         self, hiermem: HierMem, tenant: Tenant
     ) -> None:
-        notes = hiermem._services.notes
+        notes = notes_store(hiermem)
         turns = [TurnDraft(role="user", content="by bob", user_id="bob")]
         turns += [TurnDraft(role="assistant", content="to bob")]
         old = ThreadState("Bob was here.", turn_count=2)
         for name in ("whole", "user"):
             tenant.thread(name).append(turns)
-        marks = {name: notes.read("acme", name)[1] for name in ("whole", "user")}
+        marks = {name: notes.read("acme", name).mark for name in ("whole", "user")}
 
         tenant.forget(thread_id="whole")
         tenant.forget(user_id="bob")
@@ -97,7 +98,7 @@ class ForgettingInFlightContract(MemoryContract):
         tenant.thread("whole").append(turns)
         assert not notes.commit("acme", "whole", old, onto=marks["whole"])
         assert not notes.commit("acme", "user", old, onto=marks["user"])
-        fresh = notes.read("acme", "user")[1]
+        fresh = notes.read("acme", "user").mark
         assert notes.commit("acme", "user", ThreadState("Somebody answered."), onto=fresh)
 
     def test_turns_before_a_reset_are_not_learned_after_a_user_is_forgotten(

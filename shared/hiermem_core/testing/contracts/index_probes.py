@@ -42,7 +42,7 @@ def vectors_of(hiermem: HierMem) -> dict[tuple[str, int], int]:
             for row in (row for store in stores.values() for row in store.rows.values()):
                 if row.vector is not None:
                     name = row.vector.by.rpartition(" (")[0]
-                    counts[name, len(row.vector.values)] += 1
+                    counts[name, row.vector.values.shape[-1]] += 1
     return dict(counts)
 
 

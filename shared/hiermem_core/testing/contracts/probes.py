@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import event, select, update
 
 from hiermem_core.storage import tables
+from hiermem_core.threads.notes import NotesStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,3 +81,8 @@ def spoil_turn(thread: Thread, seq: int, **columns: object) -> None:
             .where(turns.thread == number.scalar_subquery(), turns.seq == seq)
             .values(columns)
         )
+
+
+def notes_store(hiermem: HierMem) -> NotesStore:
+    """Return what keeps the notes, to write some that no model made."""
+    return NotesStore(hiermem._services.database, tell=lambda event: None)

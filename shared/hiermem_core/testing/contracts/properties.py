@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hiermem_core.errors import BudgetExceededError
-from hiermem_core.models.context import warning_of
 from hiermem_core.models.turns import ToolCall, Turn, TurnDraft
+from hiermem_core.models.warnings import warning_of
 from hiermem_core.testing.contracts.counters import shared
 from hiermem_core.testing.contracts.probes import database_bytes
 from hiermem_core.testing.contracts.soundness import (

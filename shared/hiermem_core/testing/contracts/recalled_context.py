@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hiermem_core.context.memory_block import item_of, parse_block
-from hiermem_core.models.context import warning_of
 from hiermem_core.models.turns import TurnDraft
+from hiermem_core.models.warnings import warning_of
 from hiermem_core.testing.contracts.probes import database_bytes
 from hiermem_core.testing.contracts.samples import asked_and_answered
 

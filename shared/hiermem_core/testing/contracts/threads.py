@@ -17,8 +17,8 @@ from hiermem_core.errors import (
     TurnConflictError,
     VersionConflictError,
 )
-from hiermem_core.models.context import warning_of
 from hiermem_core.models.turns import Origin, ToolCall, Turn, TurnDraft, source_of_role
+from hiermem_core.models.warnings import warning_of
 from hiermem_core.testing.clocks import FakeClock
 from hiermem_core.testing.contracts.probes import database_bytes, spoil_turn
 from hiermem_core.testing.contracts.samples import (

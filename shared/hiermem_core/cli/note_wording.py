@@ -1,0 +1,42 @@
+"""How notes and what was learned read, to people. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hiermem_core.cli.output import table
+from hiermem_core.cli.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hiermem_core.models.events import NotesLearned, UpdateFailed
+    from hiermem_core.models.notes import ThreadState
+
+
+def notes_lines(state: ThreadState, newest: int) -> Iterator[str]:
+    """Yield notes: how far they reach, the summary, and a line for each fact."""
+    yield f"the notes cover turns up to {state.turn_count:,} of {newest:,}"
+    if state.summary:
+        yield f"\n{state.summary}"
+    if state.facts:
+        facts = [(fact.text, ", ".join(map(str, fact.seqs))) for fact in state.facts]
+        yield "\n" + table(("fact", "turns"), facts)
+
+
+def learned_lines(learned: Sequence[NotesLearned], failed: Sequence[UpdateFailed]) -> Iterator[str]:
+    """Yield what was learned of each thread, and what failed, and why."""
+    turns: Counter[tuple[str, str]] = Counter()
+    facts: dict[tuple[str, str], int] = {}
+    for event in learned:
+        turns[event.tenant_id, event.thread_id] += event.turns
+        facts[event.tenant_id, event.thread_id] = event.facts
+    if turns:
+        rows = [(*key, f"{count:,}", f"{facts[key]:,}") for key, count in turns.items()]
+        yield table(("tenant", "thread", "turns learned", "facts"), rows)
+    for failure in failed:
+        what = f"{failure.reason} ({failure.stage})"
+        yield f"thread {failure.thread_id} of {failure.tenant_id} stays due: {what}"
+    if failed:
+        yield f"{counted(len(failed), 'update')} failed; nothing is lost, run it again"

@@ -1,0 +1,1 @@
+"""Learning notes: what a cheap model makes of the turns of a thread, in the background."""

@@ -1,0 +1,194 @@
+"""Updates of notes in the background: the stored turns and the mark are the queue."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hiermem_core.errors import ClosedError, ConfigurationError, HierMemError
+from hiermem_core.faults import reach
+from hiermem_core.learning.due import Due, count_due, due_threads
+from hiermem_core.models.calls import CallMeta
+from hiermem_core.models.events import UpdateFailed
+from hiermem_core.models.ids import new_id
+from hiermem_core.models.threads import Profile, ThreadOptions
+from hiermem_core.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hiermem_core.models.events import Event, Stage
+    from hiermem_core.protocols import Clock, ThreadMemory
+    from hiermem_core.storage.database import Database
+
+LONGEST_CLOSE = 5.0
+"""Seconds that closing waits for a model at most. What it leaves is due at the next open."""
+
+_LEARNING = Profile("resume", ThreadOptions(strategy="summary_buffer"))
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer that is stored, to be learned from; as `ThreadMemory.save_context` takes it."""
+
+    tenant_id: str
+    thread_id: str
+    user_id: str | None
+    profile: Profile
+    cheap_model_id: str | None
+    meta: CallMeta
+    request: Any = None
+    result: Any = None
+
+
+class UpdateQueue:
+    """Hand answers to the thread memory, in a background thread, one at a time.
+
+    Args:
+        learns: Tells whether the thread memory learns from answers under a profile; `None`: it
+            is the caller's own, and gets every answer.
+        can_learn: There is a chat model.
+        every: As the setting `update_every_turns`.
+        cheap_model_id: As the setting.
+        is_inline: Learn in the caller's thread.
+        tell: Takes events.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        memory: ThreadMemory,
+        *,
+        learns: Callable[[Profile], bool] | None,
+        can_learn: bool,
+        every: int,
+        cheap_model_id: str | None,
+        is_inline: bool,
+        clock: Clock,
+        tell: Callable[[Event], None],
+    ) -> None:
+        self._database = database
+        self._memory = memory
+        self._learns = learns
+        self._can_learn = can_learn
+        self._every = every
+        self._cheap_model_id = cheap_model_id
+        self._is_inline = is_inline
+        self._clock = clock
+        self._tell = tell
+        self._worker = Worker("hiermem-learn", self._learn)
+        self._inside = threading.local()
+
+    def resume(self, tenant: str | None = None) -> int:
+        """Have every thread learned that is due; see `Updates.resume`."""
+        self._database.check_open()
+        if self._learns is None:
+            raise ConfigurationError("thread_memory", "keeps its own notes; resume them there")
+        if not self._can_learn:
+            raise ConfigurationError("chat_model", "is missing; give one to learn with")
+        with self._database.read() as connection:
+            found = due_threads(connection, tenant, every=self._every)
+        for key in found:
+            self._take(self._answered(*key, profile=_LEARNING))
+        return len(found)
+
+    def save(
+        self,
+        tenant_id: str,
+        thread_id: str,
+        *,
+        user_id: str | None,
+        profile: Profile | None,
+        meta: CallMeta | None,
+        request: Any,
+        result: Any,
+    ) -> None:
+        """Have an answer learned from; see `Thread.save_context`."""
+        self._database.check_open()
+        given = self._answered(tenant_id, thread_id, profile=profile or Profile(), user_id=user_id)
+        trace_id = meta.trace_id if meta is not None else None
+        answered = replace(
+            given,
+            meta=replace(given.meta, trace_id=trace_id or given.meta.trace_id),
+            request=request,
+            result=result,
+        )
+        try:
+            if self._learns is not None and not self._learns(answered.profile):
+                return
+        except HierMemError as error:
+            self._report(answered, "enqueue", type(error).__name__)
+            return
+        self._take(answered)
+
+    def when_idle(self, timeout: float | None = None) -> bool:
+        """Wait until this process has nothing to learn; see `HierMem.when_idle`."""
+        self._database.check_open()
+        return not self._is_inside and self._worker.when_idle(timeout)
+
+    def count(self, tenant: str | None) -> Due:
+        """Return how many threads are due and given up; none where nothing learns them."""
+        if self._learns is None or not self._can_learn:
+            return Due()
+        with self._database.read() as connection:
+            return count_due(connection, tenant, every=self._every)
+
+    def close(self, timeout: float | None) -> None:
+        """Take no more, and wait a while for what runs. Idempotent."""
+        longest = LONGEST_CLOSE if timeout is None else min(timeout, LONGEST_CLOSE)
+        self._worker.close(longest)
+
+    def _answered(
+        self, tenant_id: str, thread_id: str, *, profile: Profile, user_id: str | None = None
+    ) -> Answered:
+        trace_id = new_id(self._clock.now())
+        return Answered(
+            tenant_id,
+            thread_id,
+            user_id,
+            profile,
+            profile.cheap_model_id or self._cheap_model_id,
+            CallMeta("MEMORY_WORKING", tenant_id, thread_id, user_id, trace_id),
+        )
+
+    def _take(self, answered: Answered) -> None:
+        """Learn now, or hand it over: the last answer of a thread, all to a caller's own memory."""
+        if self._is_inside and self._is_inline:
+            return
+        if self._is_inline:
+            self._learn(answered)
+            return
+        key = (answered.tenant_id, answered.thread_id)
+        if self._worker.put(key if self._learns is not None else object(), answered):
+            reach("updates.after_enqueue")
+        else:
+            self._report(answered, "enqueue", "no_thread")
+
+    def _learn(self, answered: Answered) -> None:
+        try:
+            with self._learning():
+                self._memory.save_context(
+                    **{name: getattr(answered, name) for name in Answered.__slots__}
+                )
+        except ClosedError:
+            return  # what is not learned is due at the next open
+        except Exception as error:  # noqa: BLE001 - somebody else's memory may raise anything
+            stage: Stage = "host" if self._learns is None else "commit"
+            self._report(answered, stage, type(error).__name__)
+
+    @property
+    def _is_inside(self) -> bool:
+        return getattr(self._inside, "update", False)
+
+    @contextmanager
+    def _learning(self) -> Iterator[None]:
+        self._inside.update = True
+        try:
+            yield
+        finally:
+            self._inside.update = False
+
+    def _report(self, answered: Answered, stage: Stage, reason: str) -> None:
+        self._tell(UpdateFailed(answered.tenant_id, answered.thread_id, stage, reason))
