@@ -97,8 +97,14 @@ class Worker(Generic[Job]):
         return self._thread is not None
 
     def _run(self) -> None:
-        while (waiting := self._next()) is not None:
-            waiting.context.run(self._do, waiting.job)
+        try:
+            while (waiting := self._next()) is not None:
+                waiting.context.run(self._do, waiting.job)
+        except SystemExit:  # as in any thread: it ends this one and nothing else
+            self._end()
+        except BaseException:
+            self._end()
+            raise
 
     def _next(self) -> _Waiting[Job] | None:
         """Return the next job; where there is none, the thread has ended for all others."""
@@ -106,6 +112,10 @@ class Worker(Generic[Job]):
             if self._waiting and not self.is_stopping:
                 return self._waiting.pop(next(iter(self._waiting)))
             self._waiting.clear()
+            self._end()
+            return None
+
+    def _end(self) -> None:
+        with self._changed:
             self._thread = None
             self._changed.notify_all()
-            return None

@@ -13,6 +13,7 @@ from hiermem_core.testing.contracts.entries_base import (
     DIMENSIONS,
     MemoryContract,
     ids_of,
+    modes_of,
     read,
     settle,
     unit,
@@ -157,6 +158,23 @@ class PassageContract(MemoryContract):
     def test_more_than_a_thousand_passages_are_refused(self, memory: MemoryService) -> None:
         with pytest.raises(LimitExceededError):
             memory.store("a basket", passages=["a"] * 1001)
+
+    def test_hybrid_search_takes_the_best_passage_of_what_words_found(
+        self, memory: MemoryService
+    ) -> None:
+        if "hybrid" not in modes_of(memory):
+            return
+        passages = ("sour cherries", "cars", "a basket of ripe pears")
+        memory.store("lighthouse", passages=passages)
+        memory.bulk_insert([f"a basket of ripe pears {n}" for n in range(300)])
+        settle(memory)
+
+        text = "lighthouse a basket of ripe pears"
+        hits = memory.search(text, limit=10, explain=True)
+
+        (found,) = [hit for hit in hits if hit.content == "lighthouse"]
+        near = {hit.id: hit.score for hit in memory.search_semantic(text, 400)}
+        assert found.explanation["cosine"] == pytest.approx(near[found.id], abs=1e-5)
 
     def test_a_reindex_makes_a_vector_for_each_passage(
         self, hiermem: HierMem, memory: MemoryService

@@ -310,6 +310,19 @@ class UpdatingContract:
 
         assert answers == [False, False]
 
+    def test_a_model_that_ends_its_thread_holds_up_nobody(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        model = ScriptedModel([SystemExit(), reply("They spoke.")])
+        hiermem = opened(chat_model=model)
+
+        talk(hiermem, 3)
+        assert hiermem.when_idle(SECONDS)
+        thread = talk(hiermem, 1)
+        assert hiermem.when_idle(SECONDS)
+
+        assert thread.state().turn_count == 8
+
     def test_threads_are_served_first_come_first_served(
         self, opened: Callable[..., HierMem]
     ) -> None:
