@@ -81,6 +81,7 @@ class AsyncThread:
     prune = in_thread(Thread.prune)
     state = in_thread(Thread.state)
     save_context = in_thread(Thread.save_context)
+    learn = in_thread(Thread.learn)
     reset = in_thread(Thread.reset)
     delete = in_thread(Thread.delete)
     context = in_thread(Thread.context)

@@ -84,7 +84,7 @@ class Embedder(Protocol):
 class Observer(Protocol):
     """Get told of every committed change. What it raises is logged and affects nothing."""
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: Event, /) -> None:
         """Take one event."""
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.context.assembler import Current
     from hiermem_core.context.fitting import OverBudget
+    from hiermem_core.learning.learner import MakeNotes
     from hiermem_core.models.calls import CallMeta
     from hiermem_core.models.context import Context
     from hiermem_core.models.notes import ThreadState
@@ -174,6 +175,20 @@ class Thread:
             request=request,
             result=result,
         )
+
+    def learn(self, make: MakeNotes) -> None:
+        """Have notes made by a function of your own, in the background; for your own strategies.
+
+        The function gets the notes so far and the answered turns that they do not cover, in order,
+        and returns new notes, whose `turn_count` is the seq of the newest turn they cover, or
+        `None` for no change. They are committed as those of the built-in strategy are: only if no
+        turn it was given has changed meanwhile and nothing was reset; else it is called again, on
+        what is there then. What it raises is told to the observer as `UpdateFailed`.
+
+        Raises:
+            ClosedError: The HierMem was closed.
+        """
+        self._services.updates.learn_by(self.tenant_id, self.id, make)
 
     def prune(
         self,

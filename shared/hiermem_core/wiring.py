@@ -306,6 +306,7 @@ class Wiring:
         return UpdateQueue(
             self.database,
             self.thread_memory,
+            self.learner,
             learns=None if self.given.thread_memory else self.strategies.learns,
             can_learn=self.chat_model is not None,
             every=settings.update_every_turns,

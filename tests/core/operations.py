@@ -76,6 +76,7 @@ ON_THREAD = {
     "state": lambda thread: thread.state(),
     "reset": lambda thread: thread.reset(),
     "save_context": lambda thread: thread.save_context(),
+    "learn": lambda thread: thread.learn(lambda state, turns: None),
     "context": lambda thread: thread.context(budget_tokens=500),
     "recall": lambda thread: thread.recall("which question"),
     "delete": lambda thread: thread.delete(),

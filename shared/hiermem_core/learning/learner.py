@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import dropwhile, islice
 from typing import TYPE_CHECKING
 
-from hiermem_core.errors import ClosedError, HierMemError
+from hiermem_core.errors import ClosedError, HierMemError, InvalidInputError
 from hiermem_core.faults import reach
 from hiermem_core.learning.asking import UpdateError
 from hiermem_core.learning.chunks import LEAST_LINE_TOKENS
@@ -20,18 +20,21 @@ from hiermem_core.threads.tally import opens_exchange
 from hiermem_core.tokens.counters import GuardedCounter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from sqlalchemy import Connection
 
     from hiermem_core.learning.asking import Asking
     from hiermem_core.models.calls import CallMeta
     from hiermem_core.models.events import Event, Stage
+    from hiermem_core.models.notes import ThreadState
     from hiermem_core.models.threads import ModelInfo
     from hiermem_core.models.turns import Turn
     from hiermem_core.protocols import TokenCounter
     from hiermem_core.storage.database import Database
     from hiermem_core.threads.notes import Notes, NotesStore
+
+    MakeNotes = Callable[[ThreadState, Sequence[Turn]], ThreadState | None]
 
 _TRIES = 3
 _PAGE = 256
@@ -99,6 +102,30 @@ class Learner:
             return
         except HierMemError as error:
             self._tell(UpdateFailed(*key, stage, type(error).__name__))
+
+    def learn_by(self, tenant_id: str, thread_id: str, make: MakeNotes) -> None:
+        """Commit the notes that a function makes of the answered turns after the mark.
+
+        Raises:
+            ThreadNotFoundError: The tenant has no such thread.
+            InvalidInputError: They cover less than before, or turns that it was not given.
+        """
+        key = (tenant_id, thread_id)
+        for _ in range(_TRIES):
+            with self._database.read() as connection:
+                head = reading.require_head(connection, *key)
+                notes = notes_of(connection, head.number)
+                turns = list(_learnable(connection, notes, head.tally.answered_seq))
+            state = make(notes.state, turns) if turns else None
+            if state is None:
+                return
+            covered = [turn for turn in turns if turn.seq <= state.turn_count]
+            if not covered or state.turn_count > turns[-1].seq:
+                raise InvalidInputError("turn_count", "must be the seq of a turn that was given")
+            if self._notes.commit(*key, state, onto=notes.mark):
+                facts = len(state.facts)
+                self._tell(NotesLearned(*key, len(covered), state.turn_count, facts))
+                return
 
     def _due_until(self, key: tuple[str, str], every: int) -> int:
         """Return the seq up to which is learned now; 0: nothing is due.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import ClosedError, ConfigurationError, HierMemError
@@ -17,8 +18,9 @@ from hiermem_core.models.threads import Profile, ThreadOptions
 from hiermem_core.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
+    from hiermem_core.learning.learner import Learner, MakeNotes
     from hiermem_core.models.events import Event, Stage
     from hiermem_core.protocols import Clock, ThreadMemory
     from hiermem_core.storage.database import Database
@@ -43,10 +45,14 @@ class Answered:
     result: Any = None
 
 
+_FIELDS = tuple(field.name for field in fields(Answered))
+
+
 class UpdateQueue:
     """Hand answers to the thread memory, in a background thread, one at a time.
 
     Args:
+        learner: Commits what a caller's function makes.
         learns: Tells whether the thread memory learns from answers under a profile; `None`: it
             is the caller's own, and gets every answer.
         can_learn: There is a chat model.
@@ -60,6 +66,7 @@ class UpdateQueue:
         self,
         database: Database,
         memory: ThreadMemory,
+        learner: Learner,
         *,
         learns: Callable[[Profile], bool] | None,
         can_learn: bool,
@@ -71,6 +78,7 @@ class UpdateQueue:
     ) -> None:
         self._database = database
         self._memory = memory
+        self._learner = learner
         self._learns = learns
         self._can_learn = can_learn
         self._every = every
@@ -78,7 +86,7 @@ class UpdateQueue:
         self._is_inline = is_inline
         self._clock = clock
         self._tell = tell
-        self._worker = Worker("hiermem-learn", self._learn)
+        self._worker: Worker[Callable[[], None]] = Worker("hiermem-learn", lambda job: job())
         self._inside = threading.local()
 
     def resume(self, tenant: str | None = None) -> int:
@@ -91,7 +99,7 @@ class UpdateQueue:
         with self._database.read() as connection:
             found = due_threads(connection, tenant, every=self._every)
         for key in found:
-            self._take(self._answered(*key, profile=_LEARNING))
+            self._hand_over(self._answered(*key, profile=_LEARNING))
         return len(found)
 
     def save(
@@ -119,9 +127,15 @@ class UpdateQueue:
             if self._learns is not None and not self._learns(answered.profile):
                 return
         except HierMemError as error:
-            self._report(answered, "enqueue", type(error).__name__)
+            self._tell(UpdateFailed(tenant_id, thread_id, "enqueue", type(error).__name__))
             return
-        self._take(answered)
+        self._hand_over(answered)
+
+    def learn_by(self, tenant_id: str, thread_id: str, make: MakeNotes) -> None:
+        """Have notes made by a function; see `Thread.learn`."""
+        self._database.check_open()
+        key = (tenant_id, thread_id)
+        self._take(key, ("by", *key), "host", partial(self._learner.learn_by, *key, make))
 
     def when_idle(self, timeout: float | None = None) -> bool:
         """Wait until this process has nothing to learn; see `HierMem.when_idle`."""
@@ -153,30 +167,36 @@ class UpdateQueue:
             CallMeta("MEMORY_WORKING", tenant_id, thread_id, user_id, trace_id),
         )
 
-    def _take(self, answered: Answered) -> None:
-        """Learn now, or hand it over: the last answer of a thread, all to a caller's own memory."""
-        if self._is_inside and self._is_inline:
-            return
-        if self._is_inline:
-            self._learn(answered)
-            return
+    def _hand_over(self, answered: Answered) -> None:
+        """Have an answer learned from: the last of a thread, all for a caller's own memory."""
         key = (answered.tenant_id, answered.thread_id)
-        if self._worker.put(key if self._learns is not None else object(), answered):
+        is_host = self._learns is None
+        save = partial(
+            self._memory.save_context, **{name: getattr(answered, name) for name in _FIELDS}
+        )
+        self._take(key, object() if is_host else key, "host" if is_host else "commit", save)
+
+    def _take(
+        self, key: tuple[str, str], place: Hashable, stage: Stage, learn: Callable[[], None]
+    ) -> None:
+        """Learn now, or in the background; what comes from inside an update waits for the next."""
+        job = partial(self._run, key, stage, learn)
+        if self._is_inline:
+            if not self._is_inside:
+                job()
+        elif self._worker.put(place, job):
             reach("updates.after_enqueue")
         else:
-            self._report(answered, "enqueue", "no_thread")
+            self._tell(UpdateFailed(*key, "enqueue", "no_thread"))
 
-    def _learn(self, answered: Answered) -> None:
+    def _run(self, key: tuple[str, str], stage: Stage, learn: Callable[[], None]) -> None:
         try:
             with self._learning():
-                self._memory.save_context(
-                    **{name: getattr(answered, name) for name in Answered.__slots__}
-                )
+                learn()
         except ClosedError:
             return  # what is not learned is due at the next open
         except Exception as error:  # noqa: BLE001 - somebody else's memory may raise anything
-            stage: Stage = "host" if self._learns is None else "commit"
-            self._report(answered, stage, type(error).__name__)
+            self._tell(UpdateFailed(*key, stage, type(error).__name__))
 
     @property
     def _is_inside(self) -> bool:
@@ -189,6 +209,3 @@ class UpdateQueue:
             yield
         finally:
             self._inside.update = False
-
-    def _report(self, answered: Answered, stage: Stage, reason: str) -> None:
-        self._tell(UpdateFailed(answered.tenant_id, answered.thread_id, stage, reason))

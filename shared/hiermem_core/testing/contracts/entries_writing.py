@@ -137,10 +137,10 @@ class WritingContract(MemoryContract):
         assert everything(memory) == before
         assert memory.generation() == generation
 
-    @pytest.mark.parametrize("name", [("", "k"), ("a", ""), ("a//b", "k")])
-    def test_a_name_that_is_none_is_refused(
-        self, memory: MemoryService, name: tuple[str, str]
-    ) -> None:
+    @pytest.mark.parametrize(
+        "name", [("", "k"), ("a", ""), ("a//b", "k"), ("a", None), "ak", ("a",), 7]
+    )
+    def test_a_name_that_is_none_is_refused(self, memory: MemoryService, name: Any) -> None:
         for given in ("deleting", "refreshing"):
             with pytest.raises(InvalidInputError):
                 memory.write(["fine"], **{given: [name]})

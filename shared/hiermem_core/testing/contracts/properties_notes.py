@@ -12,15 +12,10 @@ from hypothesis import strategies as st
 from hiermem_core.errors import BudgetExceededError
 from hiermem_core.models.notes import Fact, ThreadState
 from hiermem_core.models.threads import Profile, ThreadOptions
+from hiermem_core.testing.contracts.counters import shared
 from hiermem_core.testing.contracts.probes import notes_store
-from hiermem_core.testing.contracts.properties import (
-    LEAVING_OUT,
-    Request,
-    built_of,
-    requests,
-    shared,
-    stored,
-)
+from hiermem_core.testing.contracts.properties import LEAVING_OUT, built_of, stored
+from hiermem_core.testing.contracts.transcripts import Request, requests
 
 if TYPE_CHECKING:
     from hiermem_core import HierMem

@@ -27,9 +27,10 @@ from hiermem_core.testing.contracts.samples import asked_and_answered
 from hiermem_core.testing.models import ScriptedModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from hiermem_core import HierMem
+    from hiermem_core.models.turns import Turn
 
 SECONDS = 30.0
 
@@ -322,6 +323,33 @@ class UpdatingContract:
         assert hiermem.when_idle(SECONDS)
 
         assert thread.state().turn_count == 8
+
+    def test_a_function_of_the_callers_own_makes_notes_under_the_same_guard(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        events: list[Event] = []
+        hiermem = opened(observer=events.append)
+        thread = hiermem.tenant("acme").thread("t1")
+        thread.append(asked_and_answered("abc"))
+        given: list[list[int]] = []
+
+        def make(state: ThreadState, turns: Sequence[Turn]) -> ThreadState | None:
+            given.append([turn.seq for turn in turns])
+            if len(given) == 1:
+                thread.edit_turn(str(turns[0].id), "edited meanwhile")
+            return ThreadState(f"{state.summary}{turns[0].content}", (), turns[3].seq)
+
+        thread.learn(make)
+        assert hiermem.when_idle(SECONDS)
+        state = thread.state()
+        thread.learn(lambda state, turns: None)
+        thread.learn(lambda state, turns: ThreadState("too far", (), 99))
+        assert hiermem.when_idle(SECONDS)
+
+        failed = [event for event in events if isinstance(event, UpdateFailed)]
+        assert given == [[1, 2, 3, 4, 5, 6]] * 2
+        assert state == thread.state() == ThreadState("edited meanwhile", (), 4)
+        assert [(event.stage, event.reason) for event in failed] == [("host", "InvalidInputError")]
 
     def test_threads_are_served_first_come_first_served(
         self, opened: Callable[..., HierMem]
