@@ -7,10 +7,10 @@ from contextlib import ExitStack
 import pytest
 
 from hiermem_core import HierMem
-from hiermem_core.testing.contracts import LearningContract
+from hiermem_core.testing.contracts import LearnedTurnsContract, LearningContract
 
 
-class TestLearningInFiles(LearningContract):
+class TestLearningInFiles(LearningContract, LearnedTurnsContract):
     @pytest.fixture
     def opened(self, tmp_path):
         with ExitStack() as stack:
@@ -19,7 +19,7 @@ class TestLearningInFiles(LearningContract):
             )
 
 
-class TestLearningInMemory(LearningContract):
+class TestLearningInMemory(LearningContract, LearnedTurnsContract):
     @pytest.fixture
     def opened(self):
         with ExitStack() as stack:

@@ -8,7 +8,7 @@ from hiermem_core import HierMem
 from hiermem_core.learning.prompts import parse_prompt
 from hiermem_core.models.warnings import warning_of
 from hiermem_core.testing import ScriptedModel
-from hiermem_core.testing.contracts.learning import reply, seqs
+from hiermem_core.testing.contracts.learning_base import reply, seqs
 from hiermem_core.testing.contracts.samples import asked_and_answered
 
 TURNS = int(os.environ.get("TEST_THREAD_TURNS", "600"))

@@ -7,7 +7,7 @@ import pytest
 from hiermem_core import Fact, HierMem, ThreadState
 from hiermem_core.testing import ScriptedModel
 from hiermem_core.testing.contracts import ThreadMemoryContract
-from hiermem_core.testing.contracts.learning import reply
+from hiermem_core.testing.contracts.learning_base import reply
 from hiermem_core.testing.contracts.probes import notes_store
 
 NOTES = ThreadState(

@@ -13,14 +13,14 @@ from sqlalchemy import event
 from hiermem_core import ApproximateCounter, HierMem, ThreadState
 from hiermem_core.models.events import UpdateFailed
 from hiermem_core.testing import ScriptedModel
-from hiermem_core.testing.contracts.learning import reply, seqs, talk, talk_in
+from hiermem_core.testing.contracts.learning_base import reply, seqs, talk, talk_in
 
 SECONDS = 30
 
 LEARN_AND_DIE = """
 from hiermem_core import ApproximateCounter, HierMem
 from hiermem_core.testing import FaultPlan, ScriptedModel
-from hiermem_core.testing.contracts.learning import reply, talk
+from hiermem_core.testing.contracts.learning_base import reply, talk
 
 model = ScriptedModel([reply(f"Summary {n}.", [f"Fact {n}"]) for n in range(99)], window=2000)
 hiermem = HierMem.open(sys.argv[1], counter=ApproximateCounter(), chat_model=model)
@@ -34,7 +34,7 @@ ENDS_WITH_A_HANGING_MODEL = """
 import threading
 from hiermem_core import ApproximateCounter, HierMem
 from hiermem_core.testing import ScriptedModel
-from hiermem_core.testing.contracts.learning import reply, talk
+from hiermem_core.testing.contracts.learning_base import reply, talk
 
 model = ScriptedModel([reply("Never.")])
 model.gate = threading.Event()
@@ -146,7 +146,7 @@ def test_a_forked_child_learns_by_a_thread_of_its_own(tmp_path):
 TWO_PROCESSES = """
 from hiermem_core import ApproximateCounter, HierMem
 from hiermem_core.testing import ScriptedModel
-from hiermem_core.testing.contracts.learning import reply, talk_in
+from hiermem_core.testing.contracts.learning_base import reply, talk_in
 
 name = sys.argv[2]
 model = ScriptedModel([reply(f"{name} {n}.", [f"{name} {n}"]) for n in range(99)])

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 import pytest
 
 from hiermem_core import HierMem
-from hiermem_core.testing.contracts import UpdatingContract
+from hiermem_core.testing.contracts import HostMemoryContract, UpdatingContract
 
 
-class TestUpdates(UpdatingContract):
+class TestUpdates(UpdatingContract, HostMemoryContract):
     @pytest.fixture
     def opened(self, tmp_path):
         with ExitStack() as stack:

@@ -18,7 +18,7 @@ from hiermem_core import HierMem, ThreadState, UsageDeniedError
 from hiermem_core.learning.prompts import parse_prompt
 from hiermem_core.models.events import UpdateFailed
 from hiermem_core.testing import ScriptedModel
-from hiermem_core.testing.contracts.learning import reply, seqs
+from hiermem_core.testing.contracts.learning_base import reply, seqs
 from langchain_hiermem import HISTORY_FIELDS, HierMemChatMessageHistory, history_factory
 
 SECONDS = 30

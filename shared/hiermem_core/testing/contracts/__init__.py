@@ -43,6 +43,8 @@ from hiermem_core.testing.contracts.indexing import (
     WaitingContract,
 )
 from hiermem_core.testing.contracts.learning import LearningContract
+from hiermem_core.testing.contracts.learning_base import UpdatesContract
+from hiermem_core.testing.contracts.learning_turns import LearnedTurnsContract
 from hiermem_core.testing.contracts.limits import LimitContract
 from hiermem_core.testing.contracts.memory import ThreadMemoryContract
 from hiermem_core.testing.contracts.observing import ObservingContract, RolledBackContract
@@ -56,6 +58,7 @@ from hiermem_core.testing.contracts.searching_vectors import SemanticContract
 from hiermem_core.testing.contracts.searching_words import HybridContract, KeywordContract
 from hiermem_core.testing.contracts.threads import ThreadStoreContract
 from hiermem_core.testing.contracts.updating import UpdatingContract
+from hiermem_core.testing.contracts.updating_by_hosts import HostMemoryContract
 from hiermem_core.testing.contracts.working import WorkingMemoryContract
 
 __all__ = [
@@ -72,9 +75,11 @@ __all__ = [
     "ForgettingContract",
     "ForgettingInFlightContract",
     "HealthContract",
+    "HostMemoryContract",
     "HybridContract",
     "IndexContract",
     "KeywordContract",
+    "LearnedTurnsContract",
     "LearningContract",
     "LimitContract",
     "MemoryContract",
@@ -95,6 +100,7 @@ __all__ = [
     "ThreadMemoryContract",
     "ThreadStoreContract",
     "TokenCounterContract",
+    "UpdatesContract",
     "UpdatingContract",
     "VectorIndexContract",
     "WaitingContract",

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from hiermem_core.errors import ConfigurationError, InvalidInputError, ThreadNotFoundError
-from hiermem_core.models.events import Event, NotesLearned, UpdateFailed
+from hiermem_core.errors import ThreadNotFoundError
+from hiermem_core.models.events import Event, NotesLearned
 from hiermem_core.models.notes import ThreadState
-from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad
 from hiermem_core.models.turns import TurnDraft
 from hiermem_core.models.warnings import warning_of
-from hiermem_core.testing.contracts.learning import (
+from hiermem_core.testing.contracts.learning_base import (
+    UpdatesContract,
     every,
     prompt_text,
     reply,
@@ -27,24 +27,18 @@ from hiermem_core.testing.contracts.samples import asked_and_answered
 from hiermem_core.testing.models import ScriptedModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from hiermem_core import HierMem
-    from hiermem_core.models.turns import Turn
 
 SECONDS = 30.0
 
 
-class UpdatingContract:
+class UpdatingContract(UpdatesContract):
     """Every promise of updates in the background.
 
     A subclass gives the fixture `opened`: a function that opens a HierMem with options.
     """
-
-    @pytest.fixture
-    def opened(self) -> Callable[..., HierMem]:
-        """Give a function that opens the same location with other options."""
-        raise NotImplementedError
 
     def test_b16_after_a_reset_nothing_from_before_it_is_learned(
         self, opened: Callable[..., HierMem]
@@ -242,12 +236,6 @@ class UpdatingContract:
             assert hiermem.tenant(name).thread("t1").state().summary == "They spoke."
             assert hiermem.tenant(name).thread("short").state() == ThreadState()
 
-    def test_resume_says_what_it_lacks(self, opened: Callable[..., HierMem]) -> None:
-        with pytest.raises(ConfigurationError, match="chat_model"):
-            opened().updates.resume()
-        with pytest.raises(ConfigurationError, match="thread_memory"):
-            opened(thread_memory=Host()).updates.resume()
-
     def test_e13_closing_during_an_update_does_not_hang_and_loses_nothing(
         self, opened: Callable[..., HierMem]
     ) -> None:
@@ -324,33 +312,6 @@ class UpdatingContract:
 
         assert thread.state().turn_count == 8
 
-    def test_a_function_of_the_callers_own_makes_notes_under_the_same_guard(
-        self, opened: Callable[..., HierMem]
-    ) -> None:
-        events: list[Event] = []
-        hiermem = opened(observer=events.append)
-        thread = hiermem.tenant("acme").thread("t1")
-        thread.append(asked_and_answered("abc"))
-        given: list[list[int]] = []
-
-        def make(state: ThreadState, turns: Sequence[Turn]) -> ThreadState | None:
-            given.append([turn.seq for turn in turns])
-            if len(given) == 1:
-                thread.edit_turn(str(turns[0].id), "edited meanwhile")
-            return ThreadState(f"{state.summary}{turns[0].content}", (), turns[3].seq)
-
-        thread.learn(make)
-        assert hiermem.when_idle(SECONDS)
-        state = thread.state()
-        thread.learn(lambda state, turns: None)
-        thread.learn(lambda state, turns: ThreadState("too far", (), 99))
-        assert hiermem.when_idle(SECONDS)
-
-        failed = [event for event in events if isinstance(event, UpdateFailed)]
-        assert given == [[1, 2, 3, 4, 5, 6]] * 2
-        assert state == thread.state() == ThreadState("edited meanwhile", (), 4)
-        assert [(event.stage, event.reason) for event in failed] == [("host", "InvalidInputError")]
-
     def test_threads_are_served_first_come_first_served(
         self, opened: Callable[..., HierMem]
     ) -> None:
@@ -365,69 +326,6 @@ class UpdatingContract:
 
         learned = [event.thread_id for event in events if isinstance(event, NotesLearned)]
         assert learned == ["t1", "t3", "t2", "t4"]
-
-    def test_a_memory_of_the_callers_own_gets_every_answer_and_may_raise(
-        self, opened: Callable[..., HierMem]
-    ) -> None:
-        events: list[Event] = []
-        host = Host()
-        hiermem = opened(thread_memory=host, observer=events.append, cheap_model_id="cheap")
-        thread = hiermem.tenant("acme").thread("t1")
-
-        for number in range(3):
-            thread.save_context(request={"n": number}, result=number, user_id="bob")
-        assert hiermem.when_idle(SECONDS)
-        host.failing = True
-        thread.save_context()
-        assert hiermem.when_idle(SECONDS)
-
-        assert [saved["result"] for saved in host.saved] == [0, 1, 2]
-        assert {saved["cheap_model_id"] for saved in host.saved} == {"cheap"}
-        assert host.saved[0]["meta"].user_id == "bob"
-        failed = [event for event in events if isinstance(event, UpdateFailed)]
-        assert [(event.stage, event.reason) for event in failed] == [("host", "ZeroDivisionError")]
-        assert thread.state() == ThreadState("a host's")
-        thread.reset()
-        assert host.resets == [("acme", "t1")]
-
-    def test_a_memory_of_the_callers_own_without_a_method_is_refused(
-        self, opened: Callable[..., HierMem]
-    ) -> None:
-        incomplete: Any = type("Incomplete", (), {"load": lambda self, **given: None})()
-
-        with pytest.raises(InvalidInputError, match="save_context"):
-            opened(thread_memory=incomplete)
-
-
-class Host:
-    """A caller's own memory."""
-
-    def __init__(self) -> None:
-        self.saved: list[dict[str, Any]] = []
-        self.resets: list[tuple[str, str]] = []
-        self.failing = False
-
-    def load(
-        self,
-        *,
-        tenant_id: str,
-        thread_id: str,
-        budget_tokens: int,
-        model: ModelInfo,
-        profile: Profile,
-    ) -> ThreadLoad:
-        return ThreadLoad(())
-
-    def save_context(self, **answered: Any) -> None:
-        if self.failing:
-            raise ZeroDivisionError
-        self.saved.append(answered)
-
-    def get_state(self, *, tenant_id: str, thread_id: str) -> ThreadState:
-        return ThreadState("a host's")
-
-    def reset(self, *, tenant_id: str, thread_id: str) -> None:
-        self.resets.append((tenant_id, thread_id))
 
 
 @contextmanager
