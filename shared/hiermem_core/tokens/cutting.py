@@ -15,8 +15,8 @@ _FIRST_GUESS = 64
 _ALONE = r"[\p{GCB=Other}\p{GCB=Control}\p{GCB=LF}\p{GCB=LV}\p{GCB=LVT}]"
 # Searched backwards: two characters that never join, whatever stands around them.
 _PAIR = regex.compile(f"(?r){_ALONE}{{2}}")
-# Looked back so far at most, so that a text of one endless grapheme is cut quickly as well.
-_LOOK_BACK = 10_000
+# Looked back so far at most: a text of endless graphemes, or a thousand flags, is cut quickly too.
+_LOOK_BACK = 1_000
 
 
 def marker(characters: int) -> str:
@@ -57,10 +57,8 @@ def grapheme_boundary(text: str, index: int) -> int:
     if index >= len(text):
         return len(text)
     boundary = _plain_boundary(text, index)
-    for match in _GRAPHEME.finditer(text, boundary):
-        if match.end() > index:
-            return int(match.start())
-    return boundary
+    graphemes = _GRAPHEME.findall(text[boundary : index + 1])
+    return index + 1 - len(graphemes[-1])
 
 
 def _plain_boundary(text: str, index: int) -> int:
