@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PROPERTIES := p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p10_ or p11_ or p12_ or p13_ or p14_ or a29_ or a49_
+PROPERTIES := p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p10_ or p11_ or p12_ or p13_ or p14_ or a29_ or a49_ or working_rules or d11_what
 WORKERS ?= auto
 
 .PHONY: demo test test-long lint format bench clean
@@ -17,6 +17,7 @@ test: $(VENV)/.develop  ## run every test
 test-long: $(VENV)/.develop  ## properties with a thousand examples each, kills at 20,000 vectors, 10,000 turns; takes a while
 	$(BIN)/pytest --numprocesses=$(WORKERS) --hypothesis-profile=long --timeout=1200 -k "$(PROPERTIES)"
 	TEST_THREAD_TURNS=10000 $(BIN)/pytest --timeout=1200 tests/core/test_long_thread.py
+	TEST_WORKING_ROUNDS=20 $(BIN)/pytest --timeout=1200 tests/core/test_working_races.py
 	TEST_INDEX_KILLS=24 TEST_INDEX_ROWS=20000 $(BIN)/pytest --timeout=1200 -k a48 tests/core/test_index_crashes.py
 
 lint: $(VENV)/.develop  ## style, types and layers
@@ -32,6 +33,7 @@ format: $(VENV)/.develop  ## rewrite the code in the project's style
 bench: $(VENV)/.develop  ## measure beside the peers; prints tables, writes benchmarks/results/
 	$(BIN)/python benchmarks/context_cost.py
 	$(BIN)/python benchmarks/learning_cost.py
+	$(BIN)/python benchmarks/working_memory.py
 	$(BIN)/python benchmarks/search_scale.py
 	if [ -n "$(LOCOMO_FILE)" ]; then $(BIN)/python benchmarks/recall_locomo.py --data "$(LOCOMO_FILE)"; fi
 

@@ -74,6 +74,7 @@ class AsyncThread:
 
     append = in_thread(Thread.append)
     turns = in_thread(Thread.turns)
+    known = in_thread(Thread.known)
     info = in_thread(Thread.info)
     edit_turn = in_thread(Thread.edit_turn)
     delete_turns = in_thread(Thread.delete_turns)
@@ -90,6 +91,8 @@ class AsyncThread:
 
 class AsyncMemoryService:
     """`MemoryService`, awaited."""
+
+    tenant_id = _Mirrored()
 
     def __init__(self, sync: MemoryService, pool: Pool) -> None:
         self.sync = sync
@@ -137,6 +140,7 @@ class AsyncTenant:
         """Return the handle of a thread."""
         return AsyncThread(self.sync.thread(thread_id), self._pool)
 
+    generation = in_thread(Tenant.generation)
     threads = in_thread(Tenant.threads)
     stats = in_thread(Tenant.stats)
     remember = in_thread(Tenant.remember)

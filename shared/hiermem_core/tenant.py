@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hiermem_core.backends.tenants import turn_generation_of
 from hiermem_core.models.health import TenantStats
 from hiermem_core.models.ids import check_name
 from hiermem_core.recall.recaller import asked_of
@@ -120,6 +121,14 @@ class Tenant:
         """Return the handle of a thread; the first append creates it."""
         self._services.database.check_open()
         return Thread(self._services, self.name, check_name("thread", thread_id))
+
+    def generation(self) -> tuple[int, int]:
+        """Return figures that change with everything that can change what is recalled.
+
+        Those of the entries, and of the turns that are searched; in every process at once.
+        """
+        turns = turn_generation_of(self._services.database, self.name)
+        return self._memory.generation(), turns
 
     def threads(self, *, limit: int = 1000, offset: int = 0) -> list[ThreadInfo]:
         """Return this tenant's threads in the order of their first turn."""

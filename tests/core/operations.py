@@ -38,6 +38,7 @@ ON_TENANT = {
     "thread": lambda tenant: tenant.thread("t1"),
     "threads": lambda tenant: tenant.threads(),
     "stats": lambda tenant: tenant.stats(),
+    "generation": lambda tenant: tenant.generation(),
     "remember": lambda tenant: tenant.remember("answers are numbered", namespace="notes"),
     "recall": lambda tenant: tenant.recall("which question"),
     "forget": lambda tenant: tenant.forget(namespace="notes"),
@@ -68,6 +69,7 @@ ON_MEMORY = {
 ON_THREAD = {
     "append": lambda thread: thread.append([{"role": "user", "content": "more", "id": "more"}]),
     "turns": lambda thread: thread.turns(),
+    "known": lambda thread: thread.known(["q1", "other"]),
     "info": lambda thread: thread.info(),
     "edit_turn": lambda thread: thread.edit_turn("q1", "edited"),
     "delete_turns": lambda thread: thread.delete_turns(["q1", "a1"]),

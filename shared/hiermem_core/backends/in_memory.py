@@ -19,6 +19,7 @@ from hiermem_core.backends.records import (
     Settled,
     VectorCounts,
     Waiting,
+    embedded_text,
 )
 from hiermem_core.models.namespaces import is_within
 from hiermem_core.models.plain import dump_json
@@ -117,7 +118,7 @@ class InMemoryBackend:
         """Return up to `limit` rows that wait for their vector, and what is embedded of them."""
         with self._lock:
             texts = {
-                number: row.entry.content
+                number: embedded_text(row.entry)
                 for number, row in self._store(tenant).rows.items()
                 if row.retry is not None
                 and not row.retry.is_failed
@@ -141,10 +142,13 @@ class InMemoryBackend:
                     retry = _failed_again(row.retry, attempt, now_ms)
                     row = replace(row, retry=retry, error=attempt.error)
                     lost += row.retry is not None and row.retry.is_failed
-                elif row.entry.content == waiting.texts[number] and self._counts(attempt.vector):
+                elif embedded_text(row.entry) == waiting.texts[number] and self._counts(
+                    attempt.vector
+                ):
                     row = replace(row, retry=None, vector=attempt.vector)
                     made += 1
                 rows[number] = row
+            self._store(tenant).generation += bool(made)
         return Settled(made, lost, is_idle=not self.waiting(tenant, limit=1).rows)
 
     def entry_counts(self, tenant: str, now: datetime) -> EntryCounts:
@@ -244,10 +248,10 @@ class InMemoryReader:
         below = [name for name in names if under is None or is_within(name, under)]
         return sorted(below)[offset : offset + limit]
 
-    def vector_of(self, number: int) -> Sequence[float] | None:
-        """Return the vector of a row, as given."""
+    def vectors_of(self, number: int) -> Sequence[tuple[float, ...]]:
+        """Return the vectors of a row, as given."""
         vector = self.rows[number].vector
-        return None if vector is None else tuple(vector.values.tolist())
+        return [] if vector is None else [tuple(one) for one in vector.each.tolist()]
 
     def _living(self) -> list[Kept]:
         return [
@@ -298,6 +302,13 @@ class InMemoryWriter(InMemoryReader):
         expired = [n for n, row in self.rows.items() if not _lives(row.entry, self._now)]
         self.remove(expired[:limit])
         return len(expired[:limit]), len(expired[limit:])
+
+    def refresh(self, moments: Mapping[int, datetime]) -> None:
+        """Have rows expire at other moments; nothing else of them changes."""
+        for number, moment in moments.items():
+            row = self.rows[number]
+            self.rows[number] = replace(row, entry=replace(row.entry, expires_at=moment))
+            self.has_changed = True
 
     def traces(
         self, restrictions: Restrictions, ids: Collection[str] | None = None
@@ -354,9 +365,9 @@ def _body(entry: MemoryEntry) -> str:
 def _cosines(rows: Mapping[int, _Row], vector: Vector) -> dict[int, float]:
     unit = unit_of(vector)
     return {
-        number: float(rounded(np.asarray(unit_of(row.vector.values) @ unit)))
+        number: max(float(rounded(np.asarray(unit_of(one) @ unit))) for one in row.vector.each)
         for number, row in rows.items()
-        if row.vector is not None and len(row.vector.values) == len(unit)
+        if row.vector is not None and row.vector.values.shape[-1] == len(unit)
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hiermem_core.backends.records import embedded_text
 from hiermem_core.vector_index.retrying import Retry
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hiermem_core.backends.in_memory import InMemoryBackend
-    from hiermem_core.backends.records import MadeVector
+    from hiermem_core.backends.records import MadeVector, Text
 
 
 class InMemoryMending:
@@ -58,22 +59,24 @@ class InMemoryMending:
         failing = sum(retry.attempts > 0 and not retry.is_failed for retry in retries)
         return len(retries) - failed, failing, failed
 
-    def texts(self) -> dict[int, str]:
-        """Return what is embedded of every row."""
+    def texts(self) -> dict[int, Text]:
+        """Return what is embedded of every row of which anything is."""
         with self._backend.locked() as stores:
             return {
-                number: row.entry.content
+                number: text
                 for store in stores.values()
                 for number, row in store.rows.items()
+                if (text := embedded_text(row.entry))
             }
 
     def counts(self) -> tuple[int, int]:
         """Return how many rows have a vector, and how many rows there are."""
         with self._backend.locked() as stores:
-            rows = [row for store in stores.values() for row in store.rows.values()]
+            every = [row for store in stores.values() for row in store.rows.values()]
+            rows = [row for row in every if embedded_text(row.entry)]
         return sum(row.vector is not None for row in rows), len(rows)
 
-    def take_over(self, name: str, made: Mapping[int, tuple[str, MadeVector]]) -> None:
+    def take_over(self, name: str, made: Mapping[int, tuple[Text, MadeVector]]) -> None:
         """Have vectors of another name count: a row whose text is another by now waits for its own.
 
         Args:
@@ -83,11 +86,12 @@ class InMemoryMending:
             for store in stores.values():
                 for number, row in store.rows.items():
                     text, vector = made.get(number, ("", None))
-                    is_made = vector is not None and text == row.entry.content
+                    is_made = vector is not None and text == embedded_text(row.entry)
+                    is_done = is_made or not embedded_text(row.entry)
                     store.rows[number] = replace(
                         row,
                         vector=vector if is_made else None,
-                        retry=None if is_made else Retry(0, 0),
+                        retry=None if is_done else Retry(0, 0),
                     )
                 store.generation += 1
 
@@ -100,7 +104,7 @@ class InMemoryMending:
 
 
 def _is_lacking(row: Any) -> bool:
-    return row.vector is None and row.retry is None
+    return row.vector is None and row.retry is None and bool(embedded_text(row.entry))
 
 
 def _has_failed(row: Any) -> bool:

@@ -18,7 +18,7 @@ from hiermem_core.backends.keywords import (
 )
 from hiermem_core.backends.sql_rows import COLUMNS, entry_of
 from hiermem_core.backends.sql_writer import body_of
-from hiermem_core.backends.staging import does_not_count, has_text, has_vector
+from hiermem_core.backends.staging import does_not_count, has_text, has_vector, is_embedded
 from hiermem_core.backends.tenants import count_change, known_tenant
 from hiermem_core.backends.vector_rows import EMBED
 from hiermem_core.storage.tables import memory_entries, outbox, searchable, tenants, vectors
@@ -195,7 +195,7 @@ def _waits() -> ColumnElement[bool]:
 
 
 def _unvectored(tenant: str, name: str) -> Select[tuple[int]]:
-    is_lacking = and_(~has_vector(name), ~_waits(), has_text())
+    is_lacking = and_(~has_vector(name), ~_waits(), is_embedded())
     return select(_S.number).where(_S.tenant == tenant, is_lacking)
 
 

@@ -11,10 +11,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from hiermem_core.models.entries import MemoryEntry
+    from hiermem_core.models.entries import EntryDraft, MemoryEntry
 
     Vector = NDArray[np.float32]
     Cosines = NDArray[np.float64]
+    Text = str | tuple[str, ...]
+
+
+def embedded_text(entry: MemoryEntry | EntryDraft) -> Text:
+    """Return what is embedded of an entry: its content, or its passages, each apart."""
+    return entry.content if entry.passages is None else tuple(entry.passages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,7 @@ class Kept:
 
     Attributes:
         number: Of its row, never used again.
-        has_vector: A vector made from its present content is stored.
+        has_vector: A vector made from its present content or passages is stored.
     """
 
     number: int
@@ -33,9 +39,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MadeVector:
-    """A vector to store with a row.
+    """The vector to store with a row, or its vectors, where it has passages.
 
     Attributes:
+        values: One vector, or one a passage, a row each.
         is_whole: False where only a prefix of the text was embedded.
         by: The name of the vectors it stands beside; once others count, it is not stored.
     """
@@ -43,6 +50,11 @@ class MadeVector:
     values: Vector
     is_whole: bool = True
     by: str = ""
+
+    @property
+    def each(self) -> Vector:
+        """The vectors, a row each, however many they are."""
+        return self.values if self.values.ndim > 1 else self.values[None, :]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +64,7 @@ class EntryWrite:
     Attributes:
         number: Of the row it replaces; `None` for a new one.
         vector: Made from its content; `None` leaves it without, or with the one it has.
-        keeps_vector: Its content did not change, so the vector it has stays.
+        keeps_vector: What is embedded of it did not change, so the vector it has stays.
         awaits_vector: Its vector is made later.
         digest: What an entry that says the same has too; `None`: it is never merged.
     """
@@ -86,7 +98,7 @@ class Waiting:
     """Rows that wait for their vector; those without a text are gone."""
 
     rows: tuple[int, ...] = ()
-    texts: Mapping[int, str] = field(default_factory=dict)
+    texts: Mapping[int, Text] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

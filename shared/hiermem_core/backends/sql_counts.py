@@ -44,7 +44,7 @@ def entry_counts(connection: Connection, tenant: str, now: datetime) -> EntryCou
 
 def vectors_made(connection: Connection, tenant: str, embedder: str) -> tuple[int, int]:
     """Return how many rows of a tenant have a vector, and how many of only a part of their text."""
-    mine = (_V.tenant == tenant, _V.embedder == embedder)
+    mine = (_V.tenant == tenant, _V.embedder == embedder, _V.part == 0)
     made = connection.execute(select(func.count()).where(*mine)).scalar_one()
     parts = connection.execute(select(func.count()).where(*mine, ~_V.is_whole)).scalar_one()
     return made, parts

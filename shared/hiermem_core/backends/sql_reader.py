@@ -8,6 +8,7 @@ import numpy as np
 from sqlalchemy import func, select
 
 from hiermem_core.backends.records import Derivation
+from hiermem_core.backends.restrictions import Scope
 from hiermem_core.backends.sql_kept import (
     EXPIRED,
     KEPT_BY_DIGEST,
@@ -15,8 +16,14 @@ from hiermem_core.backends.sql_kept import (
     KEPT_BY_KEY,
     KEPT_BY_NUMBER,
 )
-from hiermem_core.backends.sql_restrictions import in_namespace, living, within
-from hiermem_core.backends.sql_rows import COLUMNS, entry_of, kept_of
+from hiermem_core.backends.sql_restrictions import (
+    facts_of,
+    in_namespace,
+    listing,
+    living,
+    within,
+)
+from hiermem_core.backends.sql_rows import entry_of, kept_of
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import load_json
 from hiermem_core.storage.database import slices
@@ -83,18 +90,10 @@ class SqlReader:
         self, restrictions: Restrictions, *, limit: int, offset: int = 0
     ) -> list[MemoryEntry]:
         """Return the entries within, newest change first, then by id."""
-        query = (
-            select(*COLUMNS)
-            .where(
-                _E.tenant == self.tenant,
-                living(self._now),
-                within(restrictions, self.tenant, fields=self._fields),
-            )
-            .order_by(_E.updated_at.desc(), _E.id)
-            .limit(limit)
-            .offset(offset)
-        )
-        return [entry_of(row) for row in self.connection.execute(query)]
+        scope = Scope(tenant=self.tenant, now=self._now, entries=restrictions)
+        query = listing(restrictions, fields=self._fields)
+        facts = facts_of(scope) | {"limit": limit, "offset": offset}
+        return [entry_of(row) for row in self.connection.execute(query, facts).all()]
 
     def namespaces(self, under: str | None, *, limit: int, offset: int = 0) -> list[str]:
         """Return, sorted, the namespaces at or below `under` that hold an entry."""
@@ -104,11 +103,11 @@ class SqlReader:
         page = query.order_by(_E.namespace).limit(limit).offset(offset)
         return list(self.connection.execute(page).scalars())
 
-    def vector_of(self, number: int) -> tuple[float, ...] | None:
-        """Return the vector of a row, as given."""
+    def vectors_of(self, number: int) -> list[tuple[float, ...]]:
+        """Return the vectors of a row, as given."""
         query = select(_V.embedding).where(_V.row == number, _V.embedder == self._embedder)
-        stored = self.connection.execute(query).scalar()
-        return None if stored is None else tuple(np.frombuffer(stored, "<f4").tolist())
+        stored = self.connection.execute(query.order_by(_V.part)).scalars()
+        return [tuple(np.frombuffer(one, "<f4").tolist()) for one in stored]
 
     def traces(
         self, restrictions: Restrictions, ids: Collection[str] | None = None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Select, and_, bindparam, false, func, or_, select, true
 
 from hiermem_core.backends.sql_filters import sql_filter
+from hiermem_core.backends.sql_rows import COLUMNS
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.namespaces import subtree_bounds
 from hiermem_core.storage.given import as_given, given
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement
 
     from hiermem_core.backends.restrictions import Restrictions, Scope
+    from hiermem_core.models.filters import Filter
 
     Condition = ColumnElement[bool]
     ValueOf = Callable[[str], Any]
@@ -107,6 +109,24 @@ def in_namespace(namespace: str, *, subtree: bool) -> Condition:
     """Return the condition that an entry is in a namespace, or with `subtree` below it."""
     exact, low, high = subtree_bounds(namespace)
     return _subtree(exact, low, high) if subtree else _E.namespace == exact
+
+
+def listing(restrictions: Restrictions, *, fields: frozenset[str]) -> Select[Any]:
+    """Return the query of a page of the living entries within, newest change first, then by id.
+
+    Bound are the facts of a scope, `limit` and `offset`.
+    """
+    query = _listing(_restricted(restrictions), len(restrictions.tags))
+    return query if restrictions.filter is None else query.where(_filter(restrictions, fields))
+
+
+@lru_cache(MOST_STATEMENTS)
+def _listing(names: frozenset[str], tags: int) -> Select[Any]:
+    is_living = or_(_E.expires_at.is_(None), _E.expires_at > bindparam("now_ms"))
+    ours = (_E.tenant == bindparam("tenant"), is_living)
+    query = select(*COLUMNS).where(*ours, *_conditions(names, tags, bindparam))
+    page = query.order_by(_E.updated_at.desc(), _E.id)
+    return page.limit(bindparam("limit")).offset(bindparam("offset"))
 
 
 def entry_numbers(scope: Scope, *, fields: frozenset[str]) -> Select[tuple[int]]:
@@ -236,7 +256,28 @@ def _subtree(exact: Any, low: Any, high: Any) -> Condition:
 def _filter(restrictions: Restrictions, fields: frozenset[str]) -> Condition:
     if restrictions.filter is None:
         return true()
-    return sql_filter(restrictions.filter, _E.metadata, indexed=fields)
+    return _made(_Written(restrictions.filter), fields)
+
+
+class _Written:
+    """A filter, equal to another that is written alike; operands may be lists."""
+
+    __slots__ = ("filter", "text")
+
+    def __init__(self, asked: Filter) -> None:
+        self.filter = asked
+        self.text = repr(asked)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Written) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+@lru_cache(MOST_STATEMENTS)
+def _made(written: _Written, fields: frozenset[str]) -> Condition:
+    return sql_filter(written.filter, _E.metadata, indexed=fields)
 
 
 def _turn_condition(names: frozenset[str]) -> Condition:

@@ -34,6 +34,7 @@ COLUMNS = (
     _E.trust,
     _E.derived_from,
     _E.user_id,
+    _E.passages,
 )
 """What `entry_of` reads, in its order."""
 
@@ -66,6 +67,7 @@ def entry_row(
         dump_json(entry.derived_from) if entry.derived_from else "[]",
         entry.user_id,
         digest,
+        None if entry.passages is None else dump_json(entry.passages),
     )
 
 
@@ -90,6 +92,7 @@ def entry_of(row: Sequence[Any]) -> MemoryEntry:
         trust,
         derived_from,
         user_id,
+        passages,
     ) = row
     return MemoryEntry(
         id=entry_id,
@@ -109,6 +112,7 @@ def entry_of(row: Sequence[Any]) -> MemoryEntry:
         trust=trust,
         derived_from=() if derived_from == "[]" else tuple(load_json(derived_from)),
         user_id=user_id,
+        passages=None if passages is None else tuple(load_json(passages)),
     )
 
 

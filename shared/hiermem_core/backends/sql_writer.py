@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, select, tuple_, update
+from sqlalchemy import bindparam, delete, select, tuple_, update
 
 from hiermem_core.backends.keywords import add_keywords, entry_scope, remove_keywords
 from hiermem_core.backends.sql_reader import SqlReader
@@ -20,6 +20,7 @@ from hiermem_core.storage.tables import entry_tags, memory_entries, searchable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from hiermem_core.backends.records import EntryWrite
     from hiermem_core.backends.vector_rows import VectorRows
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 _E = memory_entries.c
 _T = entry_tags.c
+_REFRESH = (
+    update(memory_entries).where(_E.number == bindparam("row")).values(expires_at=bindparam("at"))
+)
 
 
 class SqlWriter(SqlReader):
@@ -76,6 +80,13 @@ class SqlWriter(SqlReader):
         numbers = self.expired_numbers(limit=limit)
         self.remove(numbers)
         return len(numbers), self.expired_count()
+
+    def refresh(self, moments: Mapping[int, datetime]) -> None:
+        """Have rows expire at other moments; nothing else of them changes."""
+        facts = [{"row": row, "at": to_milliseconds(moment)} for row, moment in moments.items()]
+        if facts:
+            self.connection.execute(_REFRESH, facts)
+            count_change(self.connection, self.tenant)
 
     def rederive(self, sources: Mapping[int, tuple[str, ...]]) -> None:
         """Name other sources for rows; each entry's version grows."""

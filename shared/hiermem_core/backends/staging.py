@@ -73,8 +73,9 @@ class StagedVectors:
     def counts(self, name: str) -> tuple[int, int]:
         """Return how many rows have a vector of a name, and how many rows there are."""
         with self._database.read() as connection:
-            made = select(func.count()).select_from(vectors).where(_V.embedder == name)
-            rows = select(func.count()).select_from(searchable).where(has_text())
+            first = (_V.embedder == name, _V.part == 0)
+            made = select(func.count()).select_from(vectors).where(*first)
+            rows = select(func.count()).select_from(searchable).where(is_embedded())
             return connection.execute(made).scalar_one(), connection.execute(rows).scalar_one()
 
     def lacking(self, name: str, *, after: int, limit: int) -> Waiting:
@@ -95,7 +96,8 @@ class StagedVectors:
             texts = texts_of(connection, [row for row in made if row not in there])
             same = {row: made[row] for row, text in texts.items() if text == waiting.texts[row]}
             owners = _owners(connection, list(same))
-            return len(insert_vectors(connection, name, owners, same))
+            insert_vectors(connection, name, owners, same)
+            return len(same)
 
     def swap(
         self,
@@ -157,13 +159,19 @@ def has_text() -> ColumnElement[bool]:
     return or_(and_(_S.thread.is_(None), is_entry), and_(_S.thread.is_not(None), is_turn))
 
 
+def is_embedded() -> ColumnElement[bool]:
+    """Return the condition that a row has a vector once it was embedded."""
+    is_silent = exists().where(_E.number == _S.number, _E.passages == "[]")
+    return and_(has_text(), ~is_silent)
+
+
 def has_vector(name: str) -> ColumnElement[bool]:
     """Return the condition that a row has a vector of a name."""
     return exists().where(_V.row == _S.number, _V.embedder == name)
 
 
 def _lacking(connection: Connection, name: str, limit: int, *where: Any) -> list[int]:
-    query = select(_S.number).where(~has_vector(name), has_text(), *where)
+    query = select(_S.number).where(~has_vector(name), is_embedded(), *where)
     return list(connection.execute(query.order_by(_S.number).limit(limit)).scalars())
 
 

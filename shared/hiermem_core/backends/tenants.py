@@ -1,4 +1,4 @@
-"""What is kept of a tenant itself: its number, and the generation of its entries."""
+"""What is kept of a tenant itself: its number, and the generations of its entries and turns."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _T = tenants.c
 _is_it = _T.tenant == bindparam("of")
 _number = select(_T.number).where(_is_it)
 _count = update(tenants).where(_is_it).values(generation=_T.generation + 1)
+_count_turns = update(tenants).where(_is_it).values(turn_generation=_T.turn_generation + 1)
 
 
 def tenant_number(connection: Connection, tenant: str) -> int | None:
@@ -39,6 +40,16 @@ def known_tenant(connection: Connection, tenant: str) -> int:
 def generation_of(database: Database, tenant: str) -> int:
     """Return how often the tenant's entries were changed, by whomever."""
     return database.fact("SELECT generation FROM tenants WHERE tenant = ?", (tenant,)) or 0
+
+
+def turn_generation_of(database: Database, tenant: str) -> int:
+    """Return how often the turns that are searched of a tenant were changed, by whomever."""
+    return database.fact("SELECT turn_generation FROM tenants WHERE tenant = ?", (tenant,)) or 0
+
+
+def count_turn_change(connection: Connection, tenant: str) -> None:
+    """Say that the running transaction changes turns that are searched of the tenant."""
+    connection.execute(_count_turns, {"of": tenant})
 
 
 def count_change(connection: Connection, tenant: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, insert, select, update
 
 from hiermem_core.backends.keywords import add_keywords, remove_keywords, turn_scope
-from hiermem_core.backends.tenants import known_tenant
+from hiermem_core.backends.tenants import count_turn_change, known_tenant
 from hiermem_core.models.moments import from_milliseconds, to_milliseconds
 from hiermem_core.models.turns import is_blank
 from hiermem_core.ranking.scoring import TurnFacts
@@ -79,6 +79,7 @@ class TurnRows:
             insert(searchable), [_row(row, tenant=tenant, thread=thread) for row in rows]
         )
         scope = turn_scope(known_tenant(connection, tenant), thread)
+        count_turn_change(connection, tenant)
         add_keywords(connection, [(row.number, scope, body_of(row.turn)) for row in rows])
         _add_participants(connection, tenant, thread, found)
         if self._awaits():
@@ -97,6 +98,7 @@ class TurnRows:
         connection.execute(update(searchable).where(_S.number == number).values(facts))
         remove_keywords(connection, [number])
         scope = turn_scope(known_tenant(connection, tenant), thread)
+        count_turn_change(connection, tenant)
         add_keywords(connection, [(number, scope, body_of(turn))])
         following = connection.execute(
             select(_S.number)
@@ -123,6 +125,7 @@ class TurnRows:
         for some in slices(seqs or []):
             numbers += connection.execute(mine.where(_S.seq.in_(some))).scalars()
         following = set(_following(connection, numbers)) - set(numbers) if seqs else set()
+        count_turn_change(connection, tenant)
         remove_keywords(connection, numbers)
         self._vectors.remove(connection, tenant, [*numbers, *following])
         for some in slices(numbers):

@@ -57,7 +57,7 @@ class VectorRows:
         removed = self._take_out(connection, list(made))
         added = self._add(connection, tenant, made)
         self._indexer.queue(connection, tenant, added=added, removed=removed)
-        return len(added)
+        return len(made)
 
     def await_vectors(self, connection: Connection, tenant: str, rows: Iterable[int]) -> None:
         """Queue rows whose vectors are made later."""
@@ -98,19 +98,25 @@ def insert_vectors(
     connection: Connection, name: str, owners: Mapping[int, str], made: Mapping[int, MadeVector]
 ) -> Sequence[int]:
     """Insert the vectors of rows of these tenants under a name; return the vectors' numbers."""
-    numbers = next_numbers(connection, vectors, len(made))
+    parts = [
+        (row, part, values, vector.is_whole)
+        for row, vector in made.items()
+        for part, values in enumerate(vector.each)
+    ]
+    numbers = next_numbers(connection, vectors, len(parts))
     rows = (
         (
             number,
             owners[row],
             row,
             name,
-            len(vector.values),
-            vector.values.astype("<f4", copy=False).tobytes(),
-            length_of(vector.values),
-            vector.is_whole,
+            len(values),
+            values.astype("<f4", copy=False).tobytes(),
+            length_of(values),
+            is_whole,
+            part,
         )
-        for number, (row, vector) in zip(numbers, made.items(), strict=True)
+        for number, (row, part, values, is_whole) in zip(numbers, parts, strict=True)
     )
     insert_rows(connection, vectors, _NAMES, rows)
     return numbers

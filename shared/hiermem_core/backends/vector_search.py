@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,7 +142,8 @@ class VectorSearch:
             if missing:
                 numbers, cosines = self._read(asked, missing)
                 found |= zip(numbers.tolist(), cosines.tolist(), strict=True)
-        return {row_of[number]: cosine for number, cosine in found.items()}
+        ascending = sorted(found.items(), key=lambda one: one[1])
+        return {row_of[number]: cosine for number, cosine in ascending}
 
     def forget(self, tenant: str) -> None:
         """Drop what is held in memory of a tenant."""
@@ -240,7 +242,7 @@ class VectorSearch:
         if found is None:
             return [], 1.0
         share = len(found) / size
-        return sorted({*found, *pending})[: len(found)], share
+        return _merged(found, pending)[: len(found)], share
 
     def _by_index(self, asked: _Asked, share: float) -> list[Found] | None:
         """Ask the index for more and more hits until enough are in scope, and add the pending.
@@ -254,7 +256,7 @@ class VectorSearch:
             if found is None:
                 return None
             if len(found) >= asked.limit:
-                return sorted({*found, *pending})
+                return _merged(found, pending)
         return None
 
     def _from_index(self, asked: _Asked, size: int) -> list[Found] | None:
@@ -286,7 +288,8 @@ class VectorSearch:
             if len(found) >= asked.limit:
                 near = cosines >= -found[-1][0]
                 numbers, cosines = numbers[near], cosines[near]
-            found = sorted([*found, *self._best_passing(asked, numbers, cosines)])[: asked.limit]
+            more = self._best_passing(asked, numbers, cosines)
+            found = _merged(found, more)[: asked.limit]
         return found
 
     def _best_passing(
@@ -302,7 +305,7 @@ class VectorSearch:
             size *= _MORE
 
     def _passing(self, asked: _Asked, numbers: NDArray[np.int64], cosines: Cosines) -> list[Found]:
-        """Return the rows of these vectors that are in scope, in their order."""
+        """Return the rows of these vectors that are in scope, each once, in their order."""
         if not len(numbers):
             return []
         cosine_of = dict(zip(numbers.tolist(), cosines.tolist(), strict=True))
@@ -310,7 +313,7 @@ class VectorSearch:
         fits = filter_of(asked.scope, fields=self._fields)
         query = query if fits is None else query.where(fits)
         facts = facts_of(asked.scope) | asked.facts | {"numbers": as_given(cosine_of)}
-        return sorted(
+        return _merged(
             (-cosine_of[number], -changed, entry_id or "", row)
             for number, row, changed, entry_id in asked.connection.execute(query, facts).all()
         )
@@ -338,6 +341,14 @@ def _rows_of(shape: Shape) -> Select[Any]:
     if shape.turns is not None:
         query = query.outerjoin(searchable, _S.number == _V.row)
     return query.where(_V.number.in_(given("numbers")), _of_embedder, in_scope(shape))
+
+
+def _merged(*parts: Iterable[Found]) -> list[Found]:
+    """Return rows in their order, each by the best of its vectors."""
+    first: dict[int, Found] = {}
+    for one in sorted(chain(*parts)):
+        first.setdefault(one[3], one)
+    return list(first.values())
 
 
 def _cosines(

@@ -8,22 +8,25 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Text, and_, bindparam, cast, delete, func, select, update
 
 from hiermem_core.backends.records import Settled, Waiting
+from hiermem_core.backends.tenants import count_change, count_turn_change
 from hiermem_core.backends.turn_rows import embedding_texts
 from hiermem_core.backends.vector_rows import EMBED
+from hiermem_core.models.plain import load_json
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.tables import memory_entries, outbox, searchable, threads, vectors
 from hiermem_core.vector_index.retrying import MOST_ATTEMPTS, after_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Select
 
     from hiermem_core.backends.records import Attempt
+    from hiermem_core.backends.records import Text as EntryText
     from hiermem_core.backends.vector_rows import VectorRows
     from hiermem_core.storage.database import Database
 
-_E, _O = memory_entries.c, outbox.c
+_E, _O, _S = memory_entries.c, outbox.c, searchable.c
 _NAME = func.coalesce(_E.id, threads.c.thread_id + " #" + cast(searchable.c.seq, Text))
 
 
@@ -72,6 +75,7 @@ class WaitingRows:
                 if (vector := tried[row].vector) is not None and text == waiting.texts[row]
             }
             stored = self._vectors.add(connection, tenant, made)
+            _count_changes(connection, tenant, list(made))
             gone = set(waiting.rows) - set(waiting.texts)
             connection.execute(delete(outbox).where(_O.change == EMBED, _O.number.in_(gone)))
             lost = sum(
@@ -153,8 +157,23 @@ def _note_failure(connection: Connection, row: int, attempt: Attempt, now_ms: in
     return retry.is_failed
 
 
-def texts_of(connection: Connection, rows: Collection[int]) -> dict[int, str]:
+def texts_of(connection: Connection, rows: Collection[int]) -> dict[int, EntryText]:
     """Return what is embedded of rows, entries and turns alike."""
-    query = select(_E.number, _E.value).where(_E.number.in_(rows))
-    entries = dict(connection.execute(query).all())
-    return entries | embedding_texts(connection, [row for row in rows if row not in entries])
+    query = select(_E.number, _E.value, _E.passages).where(_E.number.in_(rows))
+    texts: dict[int, EntryText] = {
+        row: content if passages is None else tuple(load_json(passages))
+        for row, content, passages in connection.execute(query)
+    }
+    return texts | embedding_texts(connection, [row for row in rows if row not in texts])
+
+
+def _count_changes(connection: Connection, tenant: str, rows: Sequence[int]) -> None:
+    """Say of what rows got vectors that a search finds by now: of entries, of turns, or of both."""
+    of_turns: set[bool] = set()
+    for some in slices(rows):
+        kinds = select(_S.thread.is_not(None)).where(_S.number.in_(some)).distinct()
+        of_turns |= set(connection.execute(kinds).scalars())
+    if False in of_turns:
+        count_change(connection, tenant)
+    if True in of_turns:
+        count_turn_change(connection, tenant)

@@ -43,7 +43,10 @@ class EntryDraft:
         key: At most one living entry of a namespace bears it; storing under it again replaces.
         tags: Any texts, compared exactly.
         metadata: A JSON object; filters ask for its top-level keys.
-        embedding: Your own vector instead of the embedder's, of the same length.
+        passages: Texts that stand for it in meaning, each with a vector of its own; the best of
+            them is its score. `None`: its content; empty: it is never found by meaning.
+        embedding: Your own vector instead of the embedder's, of the same length; with passages,
+            one a passage.
         created_at: Aware; the clock's now when `None`. Later stores keep the first.
         ttl: Seconds until the entry is absent; `None`: never.
         trust: 0 to 1; by `source` when `None`.
@@ -58,7 +61,8 @@ class EntryDraft:
     key: str | None = None
     tags: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    embedding: Sequence[float] | None = None
+    passages: Sequence[str] | None = None
+    embedding: Sequence[float] | Sequence[Sequence[float]] | None = None
     created_at: datetime | None = None
     ttl: float | None = None
     source: EntrySource = "user"
@@ -73,7 +77,8 @@ class MemoryEntry:
 
     Attributes:
         namespace: Its path, as text.
-        embedding: Only where it was asked for.
+        passages: What is embedded in place of the content, each apart; `None`: the content is.
+        embedding: Only where it was asked for; with passages, a vector each.
         ttl: Seconds it was to live when its time to live was set; `expires_at` decides.
         version: From 1; grows with every committed change.
         times_stored: How often the same was stored.
@@ -86,7 +91,8 @@ class MemoryEntry:
     key: str | None
     tags: tuple[str, ...]
     metadata: Mapping[str, Any]
-    embedding: tuple[float, ...] | None = None
+    passages: tuple[str, ...] | None = None
+    embedding: tuple[float, ...] | tuple[tuple[float, ...], ...] | None = None
     created_at: datetime
     updated_at: datetime
     ttl: float | None
@@ -108,6 +114,7 @@ class MemoryEntry:
             key=self.key,
             tags=self.tags,
             metadata=self.metadata,
+            passages=self.passages,
             embedding=self.embedding,
             created_at=self.created_at,
             ttl=self.ttl,
@@ -126,7 +133,8 @@ class EntryUpdate(TypedDict, total=False):
     key: str | None
     tags: Sequence[str]
     metadata: Mapping[str, Any]
-    embedding: Sequence[float] | None
+    passages: Sequence[str] | None
+    embedding: Sequence[float] | Sequence[Sequence[float]] | None
     ttl: float | None
     trust: float | None
     derived_from: Sequence[str]

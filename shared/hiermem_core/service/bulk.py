@@ -107,6 +107,15 @@ def distinct_ids(ids: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(check_name("id", entry_id) for entry_id in checked_items(ids)))
 
 
+def places_of(names: Any) -> list[tuple[str, str]]:
+    """Return the namespace and key of each name.
+
+    Raises:
+        InvalidInputError: One is no pair of these.
+    """
+    return [_place_of(name) for name in checked_items(names)]
+
+
 def change_of(entry_id: Any, fields: Any, expected_version: Any = None) -> Change:
     """Return a change of an entry.
 
@@ -135,6 +144,13 @@ def one_name(
         return check_name("id", entry_id), ("", "")
     path = "default" if namespace is None else format_namespace(namespace)
     return None, (path, str(checked_key(key)))
+
+
+def _place_of(name: Any) -> tuple[str, str]:
+    match name:
+        case (namespace, str(key)):
+            return format_namespace(namespace), str(checked_key(key))
+    raise InvalidInputError("names", "must be pairs of a namespace and a key")
 
 
 def _parts_of(update: Any) -> tuple[Any, ...]:

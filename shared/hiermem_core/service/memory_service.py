@@ -16,6 +16,7 @@ from hiermem_core.service.bulk import (
     distinct_ids,
     insert_all,
     one_name,
+    places_of,
     update_all,
 )
 from hiermem_core.service.checking import (
@@ -23,7 +24,6 @@ from hiermem_core.service.checking import (
     as_query,
     checked_count,
     checked_items,
-    checked_key,
     checked_timeout,
     restrictions_of,
 )
@@ -69,6 +69,11 @@ class MemoryService:
         )
 
     @property
+    def tenant_id(self) -> str:
+        """Whose entries these are."""
+        return self._tenant
+
+    @property
     def embedder(self) -> Embedder | None:
         """The embedder that makes the vectors; `None` where there is none."""
         return self._shared.vectoriser.embedder
@@ -107,7 +112,7 @@ class MemoryService:
         self._shared.check_open()
         shared, now = self._shared, self._shared.clock.now()
         entry_id, place = one_name(entry_id, namespace, key)
-        generation = shared.backend.generation(self._tenant)
+        generation = 0 if entry_id is None else shared.backend.generation(self._tenant)
         if entry_id is not None and not include_embedding:
             cached = shared.cache.get(self._tenant, entry_id, generation, now)
             if cached is not None:
@@ -120,7 +125,8 @@ class MemoryService:
             if kept is None:
                 return None
             vector = embedding_of(reader, kept) if include_embedding else None
-        shared.cache.put(self._tenant, kept.entry, generation)
+        if entry_id is not None:
+            shared.cache.put(self._tenant, kept.entry, generation)
         return replace(_copy(kept.entry), embedding=vector)
 
     def update(
@@ -251,10 +257,7 @@ class MemoryService:
         """
         self._shared.check_open()
         items = checked_items(entries)
-        gone, living = (
-            [(format_namespace(path), str(checked_key(key))) for path, key in checked_items(names)]
-            for names in (deleting, refreshing)
-        )
+        gone, living = places_of(deleting), places_of(refreshing)
         if not (items or gone or living):
             return []
         return self._writing.write(items, deleting=gone, refreshing=living)

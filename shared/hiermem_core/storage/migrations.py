@@ -64,6 +64,10 @@ def _add_learning(connection: Connection) -> None:
         connection.exec_driver_sql(
             f"ALTER TABLE notes ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0"
         )
+    if "turn_generation" not in {c["name"] for c in inspect(connection).get_columns("tenants")}:
+        connection.exec_driver_sql(
+            "ALTER TABLE tenants ADD COLUMN turn_generation BIGINT NOT NULL DEFAULT 0"
+        )
     connection.exec_driver_sql("UPDATE notes SET reset_seq = turn_count WHERE epoch > 0")
     connection.exec_driver_sql(
         "UPDATE threads SET answered_seq = coalesce((SELECT max(seq) FROM turns"

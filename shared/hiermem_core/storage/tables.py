@@ -133,10 +133,12 @@ tenants = Table(
     Column("number", Integer, primary_key=True, autoincrement=True),
     Column("tenant", Text, nullable=False, unique=True),
     Column("generation", BigInteger, nullable=False),
+    Column("turn_generation", BigInteger, nullable=False, server_default="0"),
     Column("is_indexed", Boolean, nullable=False, server_default=false()),
     sqlite_autoincrement=True,
 )
-"""What is known of a tenant: `generation` grows with every committed change of its entries;
+"""What is known of a tenant: `generation` grows with every committed change of its entries, and
+`turn_generation` with every one of the turns that are searched;
 `is_indexed` tells that its vectors are kept in a collection of the vector index."""
 
 searchable = Table(

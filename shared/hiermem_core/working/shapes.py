@@ -1,0 +1,188 @@
+"""Shapes: by what it has, how a searcher is asked. Pure, and no framework is imported.
+
+| has | asked by |
+| --- | --- |
+| `recall` and `memory` | `recall`: the handle of a tenant |
+| `_get_relevant_documents` | `invoke`, `ainvoke`: a LangChain retriever |
+| `retrieve` and `aretrieve` | these: a LlamaIndex retriever |
+| `search`, `recall`, `retrieve` or `invoke` | that, and its twin with an a before it |
+| nothing of these, and can be called | calling it |
+
+A searcher may say more of itself, by methods it has or not:
+- `generation()`: a figure that changes with all that can change an answer;
+- `cache_text(text, arguments)`: what of a question's text decides the answer.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from hiermem_core.errors import ConfigurationError
+from hiermem_core.models.queries import MemoryQuery
+from hiermem_core.working.keys import CallForm, Frozen, View, form_of
+
+Ask = Callable[..., Any]
+AsyncAsk = Callable[..., Coroutine[Any, Any, Any]]
+SameText = Callable[[str, Mapping[str, Any]], str]
+
+_SHAPES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("recall", "memory"), ("recall",)),
+    (("_get_relevant_documents", "invoke"), ("invoke", "ainvoke")),
+    (("retrieve", "aretrieve"), ("retrieve", "aretrieve")),
+    (("search",), ("search", "asearch")),
+    (("recall",), ("recall", "arecall")),
+    (("retrieve",), ("retrieve",)),
+    (("invoke",), ("invoke", "ainvoke")),
+)
+_MEMORY_SERVICE = ("search", "search_semantic", "retrieve", "generation")
+_PLUMBING = ("__", "checkpoint")
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """How something is asked.
+
+    Attributes:
+        method: Its name in keys.
+        names: Of the methods that ask it.
+        ask: Asks it; `None`: it can only be awaited.
+        aask: Asks it by awaiting; `None`: there is no such way.
+        generation: Reads its generation; `None`: it has none.
+        agenerate: Reads it by awaiting, where there is no other way.
+        same_text: Returns what of a text decides the answer.
+    """
+
+    method: str
+    names: tuple[str, ...]
+    form: CallForm
+    ask: Ask | None
+    aask: AsyncAsk | None
+    generation: Callable[[], Frozen] | None = None
+    agenerate: Callable[[], Coroutine[Any, Any, Frozen]] | None = None
+    same_text: SameText | None = None
+    tenant: str = ""
+
+    @property
+    def has_generation(self) -> bool:
+        """Tell whether changes of what it searches can be seen."""
+        return self.generation is not None or self.agenerate is not None
+
+
+def recognise(thing: Any, generation: Callable[[], Frozen] | None = None) -> Searcher:
+    """Return how a thing is asked.
+
+    Args:
+        generation: Stands for the one it has.
+
+    Raises:
+        ConfigurationError: It has nothing that searches.
+    """
+    names = _names_of(thing)
+    ask, aask = _ways_of(thing, names)
+    read, await_it = _generations_of(thing, generation)
+    is_tenant = names == ("recall",) and hasattr(thing, "memory")
+    return Searcher(
+        method=names[0],
+        names=names,
+        form=_form(thing, ask or aask),
+        ask=ask,
+        aask=aask,
+        generation=read,
+        agenerate=await_it,
+        same_text=_same_text_of(thing),
+        tenant=_tenant_of(thing, is_tenant=is_tenant),
+    )
+
+
+def is_awaited(function: Any) -> bool:
+    """Tell whether calling a function gives something to await."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - the method itself is looked at
+    )
+
+
+def configurable_of(config: Any) -> Any:
+    """Return what of a LangChain config may decide an answer; not what LangGraph notes in it."""
+    configurable = config.get("configurable") if isinstance(config, Mapping) else None
+    if not configurable:
+        return None
+    return {
+        name: value for name, value in configurable.items() if not str(name).startswith(_PLUMBING)
+    } or None
+
+
+def _names_of(thing: Any) -> tuple[str, ...]:
+    if not isinstance(thing, type):
+        for needed, names in _SHAPES:
+            if all(hasattr(thing, name) for name in needed):
+                return tuple(name for name in names if callable(getattr(thing, name, None)))
+        if callable(thing):
+            return ("__call__",)
+    reason = f"{type(thing).__name__} has no method that searches; give a function that does"
+    raise ConfigurationError("searcher", reason)
+
+
+def _ways_of(thing: Any, names: tuple[str, ...]) -> tuple[Ask | None, AsyncAsk | None]:
+    ask, aask = None, None
+    for name in names:
+        way = thing if name == "__call__" else getattr(thing, name)
+        if is_awaited(way):
+            aask = aask or way
+        else:
+            ask = ask or way
+    if ask is None:
+        ask = getattr(getattr(thing, "sync", None), names[0], None)
+    return ask, aask
+
+
+def _generations_of(
+    thing: Any, given: Callable[[], Frozen] | None
+) -> tuple[Callable[[], Frozen] | None, Callable[[], Coroutine[Any, Any, Frozen]] | None]:
+    read: Any = given or getattr(thing, "generation", None)
+    if not callable(read):
+        return None, None
+    if not is_awaited(read):
+        return read, None
+    sync = getattr(getattr(thing, "sync", None), "generation", None)
+    if given is None and callable(sync):
+        return sync, None
+    return None, read
+
+
+def _form(thing: Any, function: Any) -> CallForm:
+    views: dict[str, View] = {}
+    if hasattr(thing, "ainvoke"):
+        views = {"config": configurable_of}
+    if all(hasattr(thing, name) for name in _MEMORY_SERVICE):
+        return form_of(function, defaults=_query_defaults(), opened={"MemoryQuery": "text"})
+    opened = {"QueryBundle": "query_str"} if hasattr(thing, "aretrieve") else {}
+    return form_of(function, views=views, opened=opened)
+
+
+def _query_defaults() -> dict[str, Any]:
+    return {spec.name: spec.default for spec in fields(MemoryQuery) if spec.default is not MISSING}
+
+
+def _same_text_of(thing: Any) -> SameText | None:
+    declared = getattr(thing, "cache_text", None)
+    if callable(declared):
+        return declared  # type: ignore[no-any-return]
+    if all(hasattr(thing, name) for name in _MEMORY_SERVICE):
+        return _text_of_words
+    return None
+
+
+def _text_of_words(text: str, arguments: Mapping[str, Any]) -> str:
+    """Return a text without what keyword search ignores: outer spaces, and the case of a to z."""
+    if arguments.get("mode") != "keyword":
+        return text
+    bare = text.strip()
+    return bare.lower() if bare.isascii() else bare
+
+
+def _tenant_of(thing: Any, *, is_tenant: bool) -> str:
+    name = getattr(thing, "name" if is_tenant else "tenant_id", "")
+    return name if isinstance(name, str) else ""
