@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hiermem_core.aio import AsyncHierMem, AsyncMemoryService, AsyncTenant, AsyncThread
+    from hiermem_core.context.memory_block import memory_block
     from hiermem_core.embedding.adapters import as_embedder
     from hiermem_core.errors import (
         BackendError,
@@ -96,7 +97,7 @@ if TYPE_CHECKING:
     from hiermem_core.tenant import Tenant
     from hiermem_core.thread import Thread
     from hiermem_core.tokens.counters import ApproximateCounter, FunctionCounter
-    from hiermem_core.tokens.tiktoken_counter import TiktokenCounter
+    from hiermem_core.tokens.tiktoken_counter import TiktokenCounter, default_counter
     from hiermem_core.working.values import Served, WorkingMemoryStats
     from hiermem_core.working.working_memory import WorkingMemory
     from hiermem_core.working.wrapping import create_working_memory
@@ -198,11 +199,13 @@ __all__ = [
     "as_embedder",
     "call_arguments",
     "create_working_memory",
+    "default_counter",
     "dump_json",
     "events",
     "fingerprint",
     "from_plain",
     "load_json",
+    "memory_block",
     "text_of",
     "to_plain",
 ]
@@ -304,11 +307,13 @@ _HOMES = {
     "as_embedder": "embedding.adapters",
     "call_arguments": "models.turns",
     "create_working_memory": "working.wrapping",
+    "default_counter": "tokens.tiktoken_counter",
     "dump_json": "models.plain",
     "events": "models.events",
     "fingerprint": "models.turns",
     "from_plain": "models.plain",
     "load_json": "models.plain",
+    "memory_block": "context.memory_block",
     "text_of": "models.turns",
     "to_plain": "models.plain",
 }

@@ -74,6 +74,7 @@ class AsyncThread:
 
     append = in_thread(Thread.append)
     turns = in_thread(Thread.turns)
+    count = in_thread(Thread.count)
     known = in_thread(Thread.known)
     info = in_thread(Thread.info)
     edit_turn = in_thread(Thread.edit_turn)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hiermem_core.service.health import HealthCheck
     from hiermem_core.settings import HierMemSettings
     from hiermem_core.storage.location import Location
-    from hiermem_core.threads.store import ThreadStore
+    from hiermem_core.threads.archive import ArchivingStore
 
 _logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Services:
     database: Database
     counter: TokenCounter
     clock: Clock
-    store: ThreadStore
+    store: ArchivingStore
     assembler: ContextAssembler
     thread_memory: ThreadMemory
     strategies: Strategies

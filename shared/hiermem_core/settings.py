@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.models.entries import Dedup
+from hiermem_core.models.metadata import METADATA_LIMIT
 from hiermem_core.models.threads import Strategy
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Options(TypedDict, total=False):
     indexing: bool
     local_embedder: bool
     dedup: Dedup
+    metadata_limit: int
     index_threshold: int | None
     exact_limit: int
     indexed_metadata: tuple[str, ...]
@@ -61,6 +63,7 @@ class HierMemSettings(BaseSettings):
         local_embedder: Without a given embedder use the local one, where the extra `embed` is
             installed.
         dedup: `"content"` counts a repeated entry; `"off"` stores it again.
+        metadata_limit: Bytes of an entry's metadata as JSON; a LangGraph value is stored as such.
         index_threshold: A tenant with more vectors is kept in the vector index; default: 16,000,
             and 0 for `backend="chroma"`.
         exact_limit: So many rows are compared exactly rather than by the index.
@@ -95,6 +98,7 @@ class HierMemSettings(BaseSettings):
     indexing: bool = True
     local_embedder: bool = True
     dedup: Dedup = "content"
+    metadata_limit: int = Field(default=METADATA_LIMIT, ge=1)
     index_threshold: int | None = Field(default=None, ge=0)
     exact_limit: int = Field(default=16_000, ge=0, le=50_000)
     indexed_metadata: tuple[str, ...] = ()

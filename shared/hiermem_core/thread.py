@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
-from hiermem_core.errors import InvalidInputError
+from hiermem_core.errors import InvalidInputError, ThreadNotFoundError
 from hiermem_core.models.threads import Profile, TurnList
 from hiermem_core.recall.recaller import asked_of
 from hiermem_core.threads import reading
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.calls import CallMeta
     from hiermem_core.models.context import Context
     from hiermem_core.models.notes import ThreadState
-    from hiermem_core.models.queries import RecallResult, RecallThreads
+    from hiermem_core.models.queries import Hit, RecallResult, RecallThreads, TurnHit
     from hiermem_core.models.threads import ModelInfo, PruneReport, ThreadInfo
     from hiermem_core.models.turns import Status, Turn
     from hiermem_core.protocols import TokenCounter
@@ -48,6 +50,7 @@ class Thread:
         *,
         expected_seq: int | None = None,
         removing: Sequence[str] = (),
+        status: Status = "active",
     ) -> TurnList:
         """Store turns at the end, as one contiguous batch, and return them as stored.
 
@@ -57,6 +60,7 @@ class Thread:
             turns: `TurnDraft` values or `{"role": ..., "content": ...}` mappings.
             expected_seq: Store only if this is the newest seq.
             removing: Ids of active turns that are archived in the same transaction.
+            status: `"archived"`: they are kept beside the thread; nothing is removed then.
 
         Raises:
             InvalidInputError: A turn cannot be stored. Nothing was stored.
@@ -64,6 +68,8 @@ class Thread:
             TurnConflictError: An id is stored with other content. Nothing was stored.
             VersionConflictError: `expected_seq` is not the newest seq. Nothing was stored.
         """
+        if status == "archived":
+            return self._services.store.append_archived(*self._key, turns)
         return self._services.store.append(
             *self._key, turns, expected_seq=expected_seq, removing=removing
         )
@@ -73,16 +79,20 @@ class Thread:
         *,
         after: int = 0,
         before: int | None = None,
+        first: int | None = None,
         last: int | None = None,
-        status: Status = "active",
+        status: Status | None = "active",
     ) -> TurnList:
-        """Return turns in ascending seq; with `last`, the newest that many.
+        """Return turns in ascending seq; with `first` or `last`, the oldest or newest that many.
+
+        Args:
+            status: `None`: active and archived ones.
 
         Raises:
             ThreadNotFoundError: The tenant has no such thread.
         """
-        if last is not None:
-            check_page(last, 0)
+        for figure in (first, last):
+            check_page(figure or 0, 0)
         with self._services.database.read() as connection:
             head = reading.require_head(connection, *self._key)
             return reading.turns_between(
@@ -90,9 +100,30 @@ class Thread:
                 head.number,
                 after=after,
                 before=before,
+                first=first,
                 last=last,
-                archived=status == "archived",
+                status=status,
             )
+
+    def count(self, status: Status = "active") -> int:
+        """Return how many turns of a status there are; reads none.
+
+        Raises:
+            ThreadNotFoundError: The tenant has no such thread.
+        """
+        with self._services.database.read() as connection:
+            head = reading.require_head(connection, *self._key)
+            return reading.count_of(connection, head.number, status)
+
+    def known(self, turn_ids: Iterable[str]) -> set[str]:
+        """Return those of these ids that turns of the thread have, archived ones too.
+
+        A new thread has none. Reads no turn.
+        """
+        ids = list(turn_ids)
+        with self._services.database.read() as connection:
+            head = reading.head_of(connection, *self._key)
+            return set() if head is None else reading.known_ids(connection, head.number, ids)
 
     def info(self) -> ThreadInfo:
         """Return counts and times of the thread, without reading its turns.
@@ -111,19 +142,37 @@ class Thread:
         """
         return self._services.store.edit_turn(*self._key, turn_id, content, user_id=user_id)
 
-    def delete_turns(self, turn_ids: Iterable[str]) -> dict[str, bool]:
-        """Delete active turns; say for each id whether there was one."""
-        return self._services.store.delete_turns(*self._key, turn_ids)
+    def delete_turns(
+        self, turn_ids: Iterable[str], *, status: Status = "active"
+    ) -> dict[str, bool]:
+        """Delete turns of a status; say for each id whether there was one."""
+        if status == "active":
+            return self._services.store.delete_turns(*self._key, turn_ids)
+        wanted = list(turn_ids)
+        gone = self._services.store.erase(*self._key, status, wanted)
+        return {turn_id: any(turn.id == turn_id for turn in gone) for turn_id in wanted}
 
-    def replace(self, turns: Sequence[TurnLike] | None) -> TurnList:
-        """Give the thread new turns in one transaction; the old ones are archived.
+    def replace(
+        self,
+        turns: Sequence[TurnLike] | None,
+        *,
+        old: Literal["archive", "delete"] = "archive",
+        status: Status = "active",
+    ) -> TurnList:
+        """Give the thread new turns in one transaction.
 
         `None` changes nothing; an empty list empties the thread. Turns that stand at the same
-        place already are left as they are.
+        place already are left as they are, where the old ones are archived.
+
+        Args:
+            old: `"delete"`: the old ones, and those archived before, are deleted for good.
+            status: Of the new ones, where the old ones are deleted.
         """
         if turns is None:
             self._services.database.check_open()
             return TurnList()
+        if old == "delete":
+            return self._services.store.renew(*self._key, turns, status)
         return self._services.store.replace(*self._key, turns)
 
     def state(self) -> ThreadState:
@@ -215,9 +264,17 @@ class Thread:
             dry_run=dry_run,
         )
 
-    def delete(self) -> bool:
-        """Delete the thread with all its turns; say whether there was one."""
-        return self._services.store.delete_thread(*self._key)
+    def delete(self, status: Status | None = None) -> bool:
+        """Delete the thread with all its turns; say whether there was one.
+
+        Args:
+            status: Delete its turns of this status only; say whether there were any.
+        """
+        if status is None:
+            return self._services.store.delete_thread(*self._key)
+        with suppress(ThreadNotFoundError):
+            return bool(self._services.store.erase(*self._key, status))
+        return False
 
     def context(
         self,
@@ -233,7 +290,12 @@ class Thread:
         on_over_budget: OverBudget = "truncate",
         recall: bool = True,
         recall_threads: RecallThreads | None = "this",
+        recall_namespace: str | None = None,
+        recalled: Sequence[Hit | TurnHit] | None = None,
+        recall_limit: int | None = None,
         query: str | None = None,
+        question_follows: bool = False,
+        window: Sequence[TurnLike] | None = None,
     ) -> Context:
         """Return what a model call gets of this thread, in at most the budget.
 
@@ -258,7 +320,12 @@ class Thread:
             on_over_budget=on_over_budget,
             recall=recall,
             recall_threads=recall_threads,
+            recall_namespace=recall_namespace,
+            recalled=recalled,
+            recall_limit=recall_limit,
             query=query,
+            question_follows=question_follows,
+            window=window,
         )
 
     def recall(
@@ -267,6 +334,7 @@ class Thread:
         /,
         *,
         threads: RecallThreads | None = "this",
+        before: int | None = None,
         limit: int = 10,
         explain: bool = False,
         **restrictions: Any,
@@ -275,6 +343,8 @@ class Thread:
 
         Args:
             threads: `"this"`: turns of this thread; `"all"`: of every thread; `None`: entries only.
+            before: Of this thread only turns before this seq, as the others are at hand; nothing is
+                embedded then where there is nothing to find.
             restrictions: On entries, as in `MemoryQuery`: `namespace`, `filter`, `type`, ...
 
         Raises:
@@ -291,7 +361,9 @@ class Thread:
             explain=explain,
             restrictions=restrictions,
         )
-        return self._services.recaller.recall(asked)
+        if before is None:
+            return self._services.recaller.recall(asked)
+        return self._services.recaller.recall_beside(replace(asked, before_seq=before))
 
     def __repr__(self) -> str:
         """Name thread and tenant."""

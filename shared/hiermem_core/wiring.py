@@ -38,10 +38,10 @@ from hiermem_core.service.entry_cache import EntryCache
 from hiermem_core.service.health import HealthCheck
 from hiermem_core.service.upkeep import Upkeep
 from hiermem_core.service.vectorising import Vectoriser
+from hiermem_core.threads.archive import ArchivingStore
 from hiermem_core.threads.listing import TurnListing
 from hiermem_core.threads.notes import NotesStore
 from hiermem_core.threads.sliding_window import SlidingWindow
-from hiermem_core.threads.store import ThreadStore
 from hiermem_core.vector_index.applying import IndexTeller
 from hiermem_core.vector_index.indexer import Indexer
 
@@ -243,6 +243,7 @@ class Wiring:
             background=Background(self.catching_up),
             clock=self.clock,
             merges=self.settings.dedup == "content",
+            metadata_limit=self.settings.metadata_limit,
             tell=self.tell,
             location=str(self.database.location),
             check_open=self.database.check_open,
@@ -250,9 +251,9 @@ class Wiring:
         )
 
     @cached_property
-    def store(self) -> ThreadStore:
+    def store(self) -> ArchivingStore:
         """Writes threads."""
-        return ThreadStore(
+        return ArchivingStore(
             self.database,
             clock=self.clock,
             counter=self.counter,

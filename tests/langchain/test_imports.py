@@ -93,11 +93,21 @@ TOUCH = """
         try:
             getattr(langchain_hiermem, name)
         except MissingExtraError as error:
-            assert isinstance(error, ImportError) and error.extra == "langchain"
+            assert isinstance(error, ImportError)
+            home = langchain_hiermem._HOMES[name]
+            assert error.extra == langchain_hiermem._NEEDS.get(home, ["langchain"])[0]
             print(error)
 """
 
-PIP_LINE = 'pip install "hiermem-core[langchain]"'
+NEEDS = {
+    name: langchain_hiermem._NEEDS.get(home, ("langchain", ("langchain_core",)))
+    for name, home in langchain_hiermem._HOMES.items()
+}
+"""By name, its extra and modules that the extra brings."""
+
+PIP_LINES = {
+    name: f'pip install "hiermem-core[{NEEDS[name][0]}]"' for name in langchain_hiermem.__all__
+}
 
 
 def output_of(ended):
@@ -119,7 +129,9 @@ def test_touching_a_name_loads_langchain_core_and_no_other_framework(run_python,
 
     fresh = set(after) - set(before)
     assert "langchain_core.messages" in fresh
-    assert not {one.partition(".")[0] for one in fresh} & {*FRAMEWORKS, "llama_index", "chromadb"}
+    brought = {one.partition(".")[0] for one in fresh} & {*FRAMEWORKS, "llama_index", "chromadb"}
+    assert brought == {one.partition(".")[0] for one in NEEDS[name][1]} - {"langchain_core"}
+    assert not {one for one in fresh if one.startswith(("langgraph.graph", "langgraph.pregel"))}
     assert "langchain_core.memory" not in fresh
 
 
@@ -153,14 +165,22 @@ def test_without_langchain_core_every_name_says_the_line_to_type(run_python):
     ended = run_python(TOUCH, options=["-S"])
 
     lines = output_of(ended).splitlines()
-    assert len(lines) == len(langchain_hiermem.__all__)
-    assert all(line.endswith(f"run: {PIP_LINE}") for line in lines)
+    assert [line.partition("run: ")[2] for line in lines] == list(PIP_LINES.values())
 
 
 def test_with_the_import_of_langchain_core_blocked_too(run_python):
     ended = run_python("    import sys\n    sys.modules['langchain_core'] = None" + TOUCH)
 
-    assert output_of(ended).count(PIP_LINE) == len(langchain_hiermem.__all__)
+    lines = output_of(ended).splitlines()
+    assert [line.partition("run: ")[2] for line in lines] == list(PIP_LINES.values())
+
+
+def test_with_the_store_of_langgraph_missing_only_what_needs_it_says_so(run_python):
+    ended = run_python("    import sys\n    sys.modules['langgraph.store'] = None" + TOUCH)
+
+    assert output_of(ended).splitlines() == [
+        f"langchain_hiermem.HierMemStore needs an extra; run: {PIP_LINES['HierMemStore']}"
+    ]
 
 
 def test_no_text_names_the_package_of_somebody_else():

@@ -15,6 +15,7 @@ from hiermem_core.context.fitting import (
     fit,
     question_of,
 )
+from hiermem_core.context.placing_memory import has_slot
 from hiermem_core.context.reporting import tokens_in
 from hiermem_core.errors import (
     BudgetExceededError,
@@ -40,7 +41,7 @@ from hiermem_core.tokens.counters import ApproximateCounter, GuardedCounter
 
 if TYPE_CHECKING:
     from hiermem_core.models.context import Context
-    from hiermem_core.models.queries import RecallThreads
+    from hiermem_core.models.queries import Hit, RecallThreads, TurnHit
     from hiermem_core.protocols import ThreadMemory, TokenCounter
     from hiermem_core.recall.recaller import Recaller
     from hiermem_core.storage.database import Database
@@ -55,6 +56,10 @@ WITH_PREVIOUS = 3
 """The first hits, which then do."""
 
 Current = str | TurnLike | Sequence[TurnLike] | None
+
+_OF_WINDOWS = frozenset(
+    {"turns_trimmed", "turns_not_covered", "leading_turns_dropped", "turn_unreadable"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,12 @@ class ContextAssembler:
         on_over_budget: OverBudget = "truncate",
         recall: bool = True,
         recall_threads: RecallThreads | None = "this",
+        recall_namespace: str | None = None,
+        recalled: Sequence[Hit | TurnHit] | None = None,
+        recall_limit: int | None = None,
         query: str | None = None,
+        question_follows: bool = False,
+        window: Sequence[TurnLike] | None = None,
     ) -> Context:
         """Return what a model call gets, in at most the budget.
 
@@ -131,7 +141,14 @@ class ContextAssembler:
             recall: Look for what the window lost; nothing is embedded without.
             recall_threads: Whose turns: `"this"` thread's, `"all"` threads', or `None`: entries
                 only.
+            recall_namespace: Of entries, only those there and below.
+            recalled: Hits of an earlier context for the same question; nothing is looked for then.
+            recall_limit: Hits at most; default: as many as their share of the budget holds.
             query: What to recall by; default: the current user turn.
+            question_follows: The caller adds the question behind what is returned: what is
+                remembered then stands in the system prompt, and the thread may be new.
+            window: Turns that stand in for the stored ones, before `current`; neither is stored.
+                Notes, pinned turns and what is recalled are the thread's.
             on_over_budget: `"truncate"` shortens the current exchange, `"raise"` raises.
 
         Raises:
@@ -143,14 +160,19 @@ class ContextAssembler:
         _check_prompt(system, tools)
         budget, reserve = budget_of(model, budget_tokens, output_reserve)
         guard = GuardedCounter(self._counter)
-        given = self._current_turns(current, guard)
-        stored = self._read(tenant_id, thread_id, given)
+        given = self._current_turns([*(window or ()), *as_drafts(current)], guard)
+        stored = self._read(tenant_id, thread_id, given, may_be_new=question_follows)
         standing = [*stored.standing, *(turn for turn in given if is_standing(turn))]
+        prompt, others = _prompt_among(
+            _system_turns(system),
+            [turn for turn in standing if not is_blank(turn)],
+            takes_block=question_follows,
+        )
         mandatory = Mandatory(
             prefix_tokens=prefix_tokens,
-            system=tuple(_system_turns(system)),
+            system=tuple(prompt),
             tools=tuple(tools),
-            standing=tuple(turn for turn in standing if not is_blank(turn)),
+            standing=tuple(others),
         )
         left = budget - sum(part.tokens for part in mandatory.sections(guard))
         load = ThreadLoad(())
@@ -164,6 +186,8 @@ class ContextAssembler:
                 profile=_reaching(profile or Profile(), self._cap(profile), stored.tied),
             )
         load = _with_seqs(_of_a_host(load) if self._is_host_memory else load)
+        if window is not None:
+            load = _notes_of(load)
         last_seq = max([stored.last_seq, *(turn.seq for turn in load.window)])
         material = Material(
             mandatory=mandatory,
@@ -171,19 +195,30 @@ class ContextAssembler:
             current=_numbered(stored.current, last_seq),
             budget=budget,
             reserve=reserve,
+            question_follows=question_follows,
             cap=self._cap(profile),
             on_over_budget=on_over_budget,
             warnings=tuple(_blank_warnings(standing, guard)),
         )
-        if recall and self._recaller is not None:
+        if recalled is not None:
+            material = replace(material, recalled=tuple(recalled), recall_share=self._recall_share)
+        elif recall and self._recaller is not None:
             question = question_of(material)[:TEXT_LIMIT] if query is None else query
-            asked = asked_of(tenant_id, question, thread_id=thread_id, threads=recall_threads)
-            material = self._with_recall(material, asked, guard)
+            asked = asked_of(
+                tenant_id,
+                question,
+                thread_id=thread_id,
+                threads=recall_threads,
+                restrictions={"namespace": recall_namespace},
+            )
+            material = self._with_recall(material, asked, guard, recall_limit)
         context = self._fit(material, guard)
         self._tell_trimmed(tenant_id, thread_id, context)
         return context
 
-    def _with_recall(self, material: Material, asked: Asked, guard: GuardedCounter) -> Material:
+    def _with_recall(
+        self, material: Material, asked: Asked, guard: GuardedCounter, most: int | None
+    ) -> Material:
         """Return the material with what the window, at its least, does not hold."""
         if self._recaller is None:
             return material
@@ -193,8 +228,8 @@ class ContextAssembler:
         asked = replace(
             asked,
             before_seq=least,
-            limit=RECALLED,
-            with_previous=WITH_PREVIOUS if room > MUCH else 0,
+            limit=RECALLED if most is None else most,
+            with_previous=WITH_PREVIOUS if most is None and room > MUCH else 0,
             degrades=True,
         )
         try:
@@ -232,15 +267,18 @@ class ContextAssembler:
     def _current_turns(self, current: Current, counter: TokenCounter) -> list[Turn]:
         cleaner = TextCleaner()
         drafts = cleaned_drafts(as_drafts(current), cleaner)
-        if any(draft.role == "user" and is_blank(draft) for draft in drafts):
+        asked = [draft for draft in drafts if draft.role == "user"]
+        if asked and is_blank(asked[-1]):
             raise InvalidInputError("current", "is blank; leave it out or say something")
         return [counted(draft, {counter.id: counter.count_turn(draft)}) for draft in drafts]
 
-    def _read(self, tenant_id: str, thread_id: str, given: Sequence[Turn]) -> _Stored:
+    def _read(
+        self, tenant_id: str, thread_id: str, given: Sequence[Turn], *, may_be_new: bool
+    ) -> _Stored:
         spoken = [turn for turn in given if not is_standing(turn)]
         with self._database.read() as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
-            if head is None and not given and not self._is_host_memory:
+            if head is None and not (given or may_be_new or self._is_host_memory):
                 raise ThreadNotFoundError(thread_id)
             if head is None:
                 return _Stored(current=_numbered(spoken, 0))
@@ -284,6 +322,20 @@ def _system_turns(system: str) -> list[Turn]:
     return [Turn(role="system", content=TextCleaner().text(system))] if system else []
 
 
+def _prompt_among(
+    system: Sequence[Turn], standing: Sequence[Turn], *, takes_block: bool
+) -> tuple[Sequence[Turn], Sequence[Turn]]:
+    """Return the system prompt and the other standing turns.
+
+    Where none is given, the thread's leading system turn is the prompt if it has a slot, or if
+    what is remembered has to stand in one.
+    """
+    lead = standing[0] if standing and not system else None
+    if lead is None or lead.role != "system" or not (takes_block or has_slot(lead)):
+        return system, standing
+    return [lead], standing[1:]
+
+
 def _blank_warnings(turns: Sequence[Turn], counter: TokenCounter) -> Iterator[ContextWarning]:
     blanks = [turn for turn in turns if is_blank(turn)]
     if blanks:
@@ -307,6 +359,12 @@ def _of_a_host(load: ThreadLoad) -> ThreadLoad:
     turns = {turn.id or str(place): turn for place, turn in enumerate(load.window)}
     window = [replace(t, token_counts={}) for t in turns.values() if not is_standing(t)]
     return replace(load, window=tuple(window))
+
+
+def _notes_of(load: ThreadLoad) -> ThreadLoad:
+    """Return the load without its window, and without what is said of that."""
+    told = [warning for warning in load.warnings if warning.code not in _OF_WINDOWS]
+    return replace(load, window=(), warnings=tuple(told))
 
 
 def _with_seqs(load: ThreadLoad) -> ThreadLoad:

@@ -80,6 +80,7 @@ class Material:
         current: The turns that are used and not stored; their seqs follow the window's.
         recalled: Hits, best first; those at hand elsewhere in the context are left out.
         recall_share: Of what the mandatory parts and the current exchange leave, at most this.
+        question_follows: The caller adds the question behind what is returned.
         cap: Exchanges beside the current one at most.
         reserve: Already taken off the budget.
     """
@@ -91,6 +92,7 @@ class Material:
     reserve: int = 0
     recalled: tuple[Hit | TurnHit, ...] = ()
     recall_share: float = 0.0
+    question_follows: bool = False
     cap: int | None = None
     on_over_budget: OverBudget = "truncate"
     warnings: tuple[ContextWarning, ...] = ()
@@ -195,7 +197,8 @@ def _placed_memory(
     said = [*mandatory.standing, *current.turns]
     hits = without_repeated(material.recalled, load.notes, said)
     remembered = Remembered(load.notes, hits, share)
-    frame = Frame(mandatory.system, current.turns, counter)
+    is_ahead = material.question_follows
+    frame = Frame(mandatory.system, current.turns, counter, is_ahead=is_ahead)
     memory = place_memory(remembered, room, frame)
     for tries in count():
         kept, _beyond = split_by_room(units, room - memory.tokens, counter)

@@ -38,6 +38,8 @@ _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
 _ENTRIES = "[entries]"
 _ENTRY = re.compile(r"\((\w+), ([^)]*)\) (.*)", re.DOTALL)
 _UNFIT = re.compile(r"[:\s]+")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_BRACES = (("{", "&#123;"), ("}", "&#125;"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +114,10 @@ def parse_block(block: str) -> RememberedBlock:
 
 
 def escaped(text: str) -> str:
-    """Return `text` without anything that could end the block."""
+    """Return `text` without anything that could end the block, or be a template's placeholder."""
     for character, name in _ESCAPES:
         text = text.replace(character, name)
-    return text
+    return _PLACEHOLDER.sub(r"&#123;\1&#125;", text)
 
 
 def day_of(moment: datetime) -> str:
@@ -174,6 +176,6 @@ def _joined(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _unescaped(text: str) -> str:
-    for character, name in reversed(_ESCAPES):
+    for character, name in (*_BRACES, *reversed(_ESCAPES)):
         text = text.replace(name, character)
     return text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hiermem_core.context.memory_block import header_of, line_of, memory_block, part_of
 from hiermem_core.models.queries import TurnHit
 from hiermem_core.models.text import folded
-from hiermem_core.models.turns import view_of
+from hiermem_core.models.turns import Turn, view_of
 from hiermem_core.models.warnings import ContextWarning
 from hiermem_core.threads.counting import tokens_of
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hiermem_core.models.queries import Hit
-    from hiermem_core.models.turns import Turn
     from hiermem_core.protocols import TokenCounter
 
 SLOT = "{memory}"
@@ -134,12 +133,12 @@ def bare(text: str) -> str:
 
 def filled(system: Sequence[Turn], block: str) -> tuple[Turn, ...]:
     """Return the system prompt with its first slot replaced, once, by plain replacement."""
-    return tuple(
-        replace(turn, content=turn.content.replace(SLOT, block, 1), token_counts={})
-        if turn.content and SLOT in turn.content
-        else turn
-        for turn in system
-    )
+    return tuple(_filled(turn, block) if has_slot(turn) else turn for turn in system)
+
+
+def has_slot(turn: Turn) -> bool:
+    """Tell whether a turn asks for the block."""
+    return turn.content is not None and SLOT in turn.content
 
 
 def before_question(turns: Sequence[Turn], block: str) -> tuple[Turn, ...]:
@@ -154,21 +153,52 @@ def before_question(turns: Sequence[Turn], block: str) -> tuple[Turn, ...]:
     return (*turns[:place], view, *turns[place + 1 :])
 
 
+def after_prompt(system: Sequence[Turn], block: str) -> tuple[Turn, ...]:
+    """Return the system prompt with the block at the end of its first turn, or the block alone."""
+    if not system:
+        return (Turn(role="system", content=block),)
+    turn = system[0]
+    text = f"{turn.content}\n\n{block}" if turn.content else block
+    parts = (*turn.parts, {"type": "text", "text": block}) if turn.parts else ()
+    return (view_of(turn, content=text, parts=parts), *system[1:])
+
+
+def _filled(turn: Turn, block: str) -> Turn:
+    content = (turn.content or "").replace(SLOT, block, 1)
+    parts, is_filled = [], False
+    for part in turn.parts:
+        takes_it = not is_filled and SLOT in part.get("text", "")
+        is_filled = is_filled or takes_it
+        parts.append({**part, "text": part["text"].replace(SLOT, block, 1)} if takes_it else part)
+    return view_of(turn, content=content, parts=tuple(parts))
+
+
 class Frame:
     """The turns a block is put into, and what the block costs there.
+
+    Args:
+        is_ahead: The question is not among the turns; without a slot, the block goes to the end of
+            the system prompt.
 
     Attributes:
         has_place: There is a slot, or a question, that the block can go to.
     """
 
     def __init__(
-        self, system: Sequence[Turn], current: Sequence[Turn], counter: TokenCounter
+        self,
+        system: Sequence[Turn],
+        current: Sequence[Turn],
+        counter: TokenCounter,
+        *,
+        is_ahead: bool = False,
     ) -> None:
         self._system = tuple(system)
         self._counter = counter
+        self._is_ahead = is_ahead
         self._bare = PlacedMemory(filled(system, ""), tuple(current))
-        self._has_slot = self._bare.system != self._system
-        self.has_place = self._has_slot or any(turn.role == "user" for turn in current)
+        self._has_slot = any(map(has_slot, self._system))
+        is_asked = any(turn.role == "user" for turn in current)
+        self.has_place = self._has_slot or is_ahead or is_asked
         self._tokens = tokens_of((*self._bare.system, *current), counter)
         self._lines: dict[str, int] = {}
         self._blocks: dict[str, int] = {"": 0}
@@ -179,6 +209,8 @@ class Frame:
             return self._bare
         if self._has_slot:
             return PlacedMemory(filled(self._system, block), self._bare.current)
+        if self._is_ahead:
+            return PlacedMemory(after_prompt(self._bare.system, block), self._bare.current)
         return PlacedMemory(self._bare.system, before_question(self._bare.current, block))
 
     def cost(self, notes: str, hits: Sequence[Hit | TurnHit]) -> int:

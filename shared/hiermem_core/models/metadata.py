@@ -12,34 +12,40 @@ if TYPE_CHECKING:
     from hiermem_core.models.text import TextCleaner
 
 METADATA_LIMIT = 64 * 1024
-"""Bytes of an entry's metadata as JSON in UTF-8."""
+"""Bytes of an entry's metadata as JSON in UTF-8, unless a setting says otherwise."""
 
 DEPTH_LIMIT = 8
 
 _FEW, _SHORT = 40, 100
 """Keys and texts of 100 characters take 1,200 bytes at most, as each may become six."""
 
+_SMALL = _FEW * 1210
+"""Bytes that so many of them take at most."""
+
 _MOST, _LEAST = 2**63 - 1, -(2**63)
 _SCALARS = (bool, int, float, str, type(None))
 
 
-def checked_metadata(value: Any, cleaner: TextCleaner) -> dict[str, Any]:
+def checked_metadata(
+    value: Any, cleaner: TextCleaner, *, limit: int = METADATA_LIMIT
+) -> dict[str, Any]:
     """Return a copy of a JSON object, its text cleaned, or say what in it is none.
 
     Nothing is dropped, turned into text or rounded.
 
     Raises:
         InvalidInputError: A value JSON cannot carry; the error names its path.
-        LimitExceededError: It is larger than 64 KiB or deeper than 8.
+        LimitExceededError: It is larger than `limit` bytes or deeper than 8.
     """
     if type(value) is not dict:
         raise InvalidInputError("metadata", f"must be a dict, not {type(value).__name__}")
     if not value:
         return {}
     copy: dict[str, Any] = _checked(value, "metadata", 1, cleaner)
-    size = 0 if _is_small(copy) else len(dump_json(copy).encode())
-    if size > METADATA_LIMIT:
-        raise LimitExceededError("metadata", limit=METADATA_LIMIT, actual=size)
+    is_small = limit >= _SMALL and _is_small(copy)
+    size = 0 if is_small else len(dump_json(copy).encode())
+    if size > limit:
+        raise LimitExceededError("metadata", limit=limit, actual=size)
     return copy
 
 

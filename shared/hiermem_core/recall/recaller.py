@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from hiermem_core.backends.restrictions import Restrictions, Scope
 from hiermem_core.backends.turn_rows import participants_of
 from hiermem_core.errors import BackendError, HierMemError, InvalidInputError
-from hiermem_core.models.warnings import ContextWarning
 from hiermem_core.models.events import SearchServed
 from hiermem_core.models.queries import RecallResult, TurnHit
+from hiermem_core.models.warnings import ContextWarning
 from hiermem_core.ranking.questions import named_participant, without_names
 from hiermem_core.ranking.scoring import Candidate, rank
 from hiermem_core.recall.recalled_turns import turns_before
@@ -147,6 +147,10 @@ class Recaller:
             return ()
         with self._shared.backend.read(asked.tenant, scope.now) as reader:
             return namespace_warnings(reader, asked.entries.namespace)
+
+    def recall_beside(self, asked: Asked) -> RecallResult:
+        """Return what `recall` does; embeds nothing where there is nothing to find."""
+        return self.recall(asked) if self.has_anything(asked) else RecallResult()
 
     def has_anything(self, asked: Asked) -> bool:
         """Tell whether there is a row that could be found; embeds nothing."""

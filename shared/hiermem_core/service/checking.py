@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, get_args
 
 from hiermem_core.backends.restrictions import Restrictions
@@ -17,7 +17,7 @@ from hiermem_core.errors import (
 from hiermem_core.models.entries import ENTRY_SOURCES, MEMORY_TYPES, EntryDraft, MemoryEntry
 from hiermem_core.models.filters import parse_filter
 from hiermem_core.models.ids import check_name
-from hiermem_core.models.metadata import checked_metadata
+from hiermem_core.models.metadata import METADATA_LIMIT, checked_metadata
 from hiermem_core.models.moments import aware
 from hiermem_core.models.namespaces import format_namespace
 from hiermem_core.models.queries import EVERYWHERE, Fusion, MemoryQuery, Mode
@@ -82,7 +82,9 @@ def _check_names(given: Mapping[Any, Any]) -> None:
             raise InvalidInputError(name, "is no field of an entry; put it into the metadata")
 
 
-def checked_draft(draft: EntryDraft, cleaner: TextCleaner) -> EntryDraft:
+def checked_draft(
+    draft: EntryDraft, cleaner: TextCleaner, *, metadata_limit: int = METADATA_LIMIT
+) -> EntryDraft:
     """Return a copy of a draft that holds every rule; nothing in it is shared with the caller.
 
     Raises:
@@ -96,7 +98,7 @@ def checked_draft(draft: EntryDraft, cleaner: TextCleaner) -> EntryDraft:
         type=_type(draft.type, cleaner),  # type: ignore[arg-type]  # checked
         key=checked_key(draft.key),
         tags=_tags(draft.tags),
-        metadata=_metadata(draft.metadata, cleaner),
+        metadata=checked_metadata(draft.metadata, cleaner, limit=metadata_limit),
         passages=_passages(draft.passages, cleaner),
         embedding=checked_embedding(draft.embedding, cleaner),  # type: ignore[arg-type]  # checked
         created_at=aware("created_at", draft.created_at),
@@ -108,7 +110,9 @@ def checked_draft(draft: EntryDraft, cleaner: TextCleaner) -> EntryDraft:
     )
 
 
-def checked_fields(changes: Mapping[str, Any], cleaner: TextCleaner) -> dict[str, Any]:
+def checked_fields(
+    changes: Mapping[str, Any], cleaner: TextCleaner, *, metadata_limit: int = METADATA_LIMIT
+) -> dict[str, Any]:
     """Return copies of an entry's fields that hold every rule.
 
     Raises:
@@ -121,7 +125,8 @@ def checked_fields(changes: Mapping[str, Any], cleaner: TextCleaner) -> dict[str
         if name not in _CHECKS:
             reason = "cannot be changed" if name in _DRAFT_FIELDS else "is no field of an entry"
             raise InvalidInputError(name, f"{reason}; leave it out")
-    return {name: _CHECKS[name](value, cleaner) for name, value in changes.items()}
+    checks = _CHECKS | {"metadata": partial(checked_metadata, limit=metadata_limit)}
+    return {name: checks[name](value, cleaner) for name, value in changes.items()}
 
 
 def _namespace(value: Any) -> str:
@@ -155,10 +160,6 @@ def _tags(value: Any, _: TextCleaner | None = None) -> tuple[str, ...]:
     tags = tuple(dict.fromkeys(_name("tag", tag, TAG_LIMIT) for tag in value))
     _check_size("tags", len(tags), TAGS_LIMIT)
     return tags
-
-
-def _metadata(value: Any, cleaner: TextCleaner) -> dict[str, Any]:
-    return checked_metadata(value, cleaner)
 
 
 def _passages(value: Any, cleaner: TextCleaner) -> tuple[str, ...] | None:
@@ -214,7 +215,7 @@ _CHECKS: dict[str, Any] = {
     "type": _type,
     "key": checked_key,
     "tags": _tags,
-    "metadata": _metadata,
+    "metadata": checked_metadata,
     "passages": _passages,
     "embedding": checked_embedding,
     "ttl": _ttl,

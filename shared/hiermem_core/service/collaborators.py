@@ -25,6 +25,7 @@ class Collaborators:
 
     Attributes:
         merges: An entry that says the same as a living one is counted, not stored again.
+        metadata_limit: Bytes of an entry's metadata as JSON.
         tell: Takes events, after their commit.
         location: Named in statistics; never holds a password.
         check_open: Raises `ClosedError` after the close.
@@ -39,6 +40,7 @@ class Collaborators:
     background: Background
     clock: Clock
     merges: bool
+    metadata_limit: int
     tell: Callable[[Event], None]
     location: str
     check_open: Callable[[], None]

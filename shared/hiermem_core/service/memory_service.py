@@ -61,6 +61,7 @@ class MemoryService:
             tenant_id=tenant_id,
             clock=shared.clock,
             merges=shared.merges,
+            metadata_limit=shared.metadata_limit,
             tell=shared.tell,
             after_write=shared.after_write,
         )

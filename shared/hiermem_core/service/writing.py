@@ -46,6 +46,7 @@ class EntryWriting:
 
     Args:
         merges: An entry that says the same as a living one is counted, not stored again.
+        metadata_limit: Bytes of an entry's metadata as JSON.
         tell: Takes the events of a change, after its commit.
         after_write: Told of the tenant after each commit.
     """
@@ -58,6 +59,7 @@ class EntryWriting:
         tenant_id: str,
         clock: Clock,
         merges: bool,
+        metadata_limit: int,
         tell: Callable[[Event], None],
         after_write: Callable[[str], None],
     ) -> None:
@@ -66,6 +68,7 @@ class EntryWriting:
         self._tenant = tenant_id
         self._clock = clock
         self._merges = merges
+        self._metadata_limit = metadata_limit
         self._tell = tell
         self._go_on = after_write
 
@@ -93,7 +96,7 @@ class EntryWriting:
         Args:
             lengths: Of vectors that may be stored, as far as it is known.
         """
-        ready = checked_draft(draft, cleaner)
+        ready = checked_draft(draft, cleaner, metadata_limit=self._metadata_limit)
         vector: Any = ready.embedding
         check_embedding(embedded_text(ready), vector)
         if vector is not None and vector.shape[-1] not in lengths:
@@ -199,7 +202,7 @@ class EntryWriting:
         for place, (entry_id, given, _) in enumerate(changes):
             cleaner = TextCleaner()
             try:
-                fields = checked_fields(given, cleaner)
+                fields = checked_fields(given, cleaner, metadata_limit=self._metadata_limit)
                 if fields.get("embedding") is not None:
                     self._vectoriser.check_length(fields["embedding"])
                 ready[place] = fields

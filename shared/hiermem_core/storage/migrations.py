@@ -57,17 +57,11 @@ def _add_passages(connection: Connection) -> None:
 
 def _add_learning(connection: Connection) -> None:
     """Note when notes are due, and find the newest answer of each thread; a call is no answer."""
-    connection.exec_driver_sql(
-        "ALTER TABLE threads ADD COLUMN answered_seq INTEGER NOT NULL DEFAULT 0"
-    )
+    number = "INTEGER NOT NULL DEFAULT 0"
+    _add_column(connection, "threads", "answered_seq", number)
     for column in ("reset_seq", "failures", "failed_seq"):
-        connection.exec_driver_sql(
-            f"ALTER TABLE notes ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0"
-        )
-    if "turn_generation" not in {c["name"] for c in inspect(connection).get_columns("tenants")}:
-        connection.exec_driver_sql(
-            "ALTER TABLE tenants ADD COLUMN turn_generation BIGINT NOT NULL DEFAULT 0"
-        )
+        _add_column(connection, "notes", column, number)
+    _add_column(connection, "tenants", "turn_generation", "BIGINT NOT NULL DEFAULT 0")
     connection.exec_driver_sql("UPDATE notes SET reset_seq = turn_count WHERE epoch > 0")
     connection.exec_driver_sql(
         "UPDATE threads SET answered_seq = coalesce((SELECT max(seq) FROM turns"
@@ -75,6 +69,12 @@ def _add_learning(connection: Connection) -> None:
         " AND NOT EXISTS (SELECT 1 FROM calls"
         " WHERE calls.thread = turns.thread AND calls.seq = turns.seq)), 0)"
     )
+
+
+def _add_column(connection: Connection, table: str, column: str, kind: str) -> None:
+    """Add a column, unless a step before has created the table with it."""
+    if column not in {found["name"] for found in inspect(connection).get_columns(table)}:
+        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
 
 
 STEPS: Mapping[int, Callable[[Connection], None]] = {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from hiermem_core.models.turns import Turn
+    from hiermem_core.models.turns import Status, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +133,36 @@ def turns_between(
     connection: Connection,
     number: int,
     *,
-    after: int,
-    before: int | None,
-    last: int | None,
-    archived: bool,
+    after: int = 0,
+    before: int | None = None,
+    first: int | None = None,
+    last: int | None = None,
+    status: Status | None,
 ) -> TurnList:
-    """Return turns by seq, ascending; with `last`, only the newest that many."""
+    """Return turns by seq, ascending; with `first` or `last`, the oldest or newest that many."""
     query = select(tables.turns).where(_T.thread == number, _T.seq > after)
-    query = query.where(_T.archived == archived)
+    if status is not None:
+        query = query.where(_T.archived == (status == "archived"))
     if before is not None:
         query = query.where(_T.seq < before)
     if last is None:
-        return TurnList(_turns(connection, query.order_by(_T.seq)))
+        return TurnList(_turns(connection, query.order_by(_T.seq).limit(first)))
     return TurnList(_turns(connection, query.order_by(_T.seq.desc()).limit(last))[::-1])
+
+
+def count_of(connection: Connection, number: int, status: Status) -> int:
+    """Return how many turns of a status a thread has; reads none."""
+    query = select(func.count()).where(_T.thread == number, _T.archived == (status == "archived"))
+    return connection.execute(query).scalar_one()
+
+
+def known_ids(connection: Connection, number: int, ids: Sequence[str]) -> set[str]:
+    """Return those of these ids that a turn has, archived or not."""
+    found: set[str] = set()
+    for some in slices(_storable(ids)):
+        query = select(_T.id).where(_T.thread == number, _T.id.in_(some))
+        found |= set(connection.execute(query).scalars())
+    return found
 
 
 def archived_ids(connection: Connection, number: int, ids: Sequence[str]) -> set[str]:

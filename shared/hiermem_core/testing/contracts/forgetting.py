@@ -136,8 +136,9 @@ class ForgettingContract(MemoryContract):
     def test_a_thread_is_forgotten_with_its_turns_archived_ones_and_notes(
         self, hiermem: HierMem, tenant: Tenant
     ) -> None:
+        tenant.thread("gone").append([TurnDraft(role="user", content="replaced")])
+        tenant.thread("gone").replace([])
         gone, kept = noted(hiermem, tenant.thread("gone")), noted(hiermem, tenant.thread("kept"))
-        gone.replace([TurnDraft(role="user", content="another")])
         before = rows_of(hiermem)
 
         receipt = tenant.forget(thread_id="gone")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hiermem_core.errors import LimitExceededError
-from hiermem_core.testing.contracts.entries_base import MemoryContract, everything
+from hiermem_core.testing.contracts.entries_base import MemoryContract, everything, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,6 +169,20 @@ LIMITS: dict[str, tuple[str, int, Callable[[int], Any], tuple[Attempt, ...]]] = 
 
 class LimitContract(MemoryContract):
     """Every limit on what is stored and asked."""
+
+    def test_the_limit_of_metadata_is_a_setting(self, opened: Callable[..., HierMem]) -> None:
+        memory = opened(metadata_limit=100_000).tenant("acme").memory
+
+        entry_id = memory.store("one", metadata={"a": "x" * 90_000})
+
+        for write in (
+            lambda: memory.store("two", metadata={"a": "x" * 100_000}),
+            lambda: memory.update(entry_id, metadata={"a": "x" * 100_000}),
+        ):
+            with pytest.raises(LimitExceededError) as refused:
+                write()
+            assert refused.value.limit == 100_000
+        assert len(read(memory, entry_id).metadata["a"]) == 90_000
 
     @pytest.mark.parametrize("case", LIMITS)
     def test_a_limit_is_reached_without_harm_and_not_exceeded(

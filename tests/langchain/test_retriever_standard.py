@@ -1,0 +1,40 @@
+"""LangChain's own tests of retrievers; they come with the group `conformance`."""
+
+from __future__ import annotations
+
+import pytest
+
+from hiermem_core import HierMem
+from hiermem_core.testing import FakeEmbedder
+from langchain_hiermem import HierMemRetriever
+
+suites = pytest.importorskip(
+    "langchain_tests.integration_tests", reason="needs the group conformance"
+)
+
+
+@pytest.fixture(scope="class", params=["sqlite", "chroma", "hybrid"])
+def tenant(request, tmp_path_factory):
+    location = tmp_path_factory.mktemp("standard") / "memory"
+    with HierMem.open(location, backend=request.param, embedder=FakeEmbedder()) as hiermem:
+        tenant = hiermem.tenant("acme")
+        tenant.memory.bulk_insert(f"tea number {number}" for number in range(5))
+        yield tenant
+
+
+class TestRetriever(suites.RetrieversIntegrationTests):
+    @pytest.fixture(autouse=True)
+    def in_tenant(self, tenant):
+        self.retriever_memory = tenant
+
+    @property
+    def retriever_constructor(self):
+        return HierMemRetriever
+
+    @property
+    def retriever_constructor_params(self):
+        return {"memory": self.retriever_memory}
+
+    @property
+    def retriever_query_example(self):
+        return "tea"
