@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
+from hiermem_core.models.metadata import copied
 from hiermem_core.models.moments import to_the_millisecond
 
 if TYPE_CHECKING:
@@ -148,3 +149,8 @@ def expiry_of(moment: datetime, ttl: float | None) -> datetime | None:
         OverflowError: That is beyond the calendar.
     """
     return None if ttl is None else to_the_millisecond(moment + timedelta(seconds=ttl))
+
+
+def copy_of(entry: MemoryEntry) -> MemoryEntry:
+    """Return an entry that shares nothing a caller could change."""
+    return replace(entry, metadata=copied(entry.metadata))

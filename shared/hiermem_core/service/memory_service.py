@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import InvalidInputError
 from hiermem_core.models import events
-from hiermem_core.models.metadata import copied
+from hiermem_core.models.entries import copy_of
 from hiermem_core.models.namespaces import format_namespace
 from hiermem_core.models.results import BulkInsertResult, BulkResult, PurgeResult
 from hiermem_core.service.bulk import (
@@ -117,7 +117,7 @@ class MemoryService:
         if entry_id is not None and not include_embedding:
             cached = shared.cache.get(self._tenant, entry_id, generation, now)
             if cached is not None:
-                return _copy(cached)
+                return copy_of(cached)
         with shared.backend.read(self._tenant, now) as reader:
             if entry_id is not None:
                 kept = reader.by_id({entry_id}).get(entry_id)
@@ -128,7 +128,7 @@ class MemoryService:
             vector = embedding_of(reader, kept) if include_embedding else None
         if entry_id is not None:
             shared.cache.put(self._tenant, kept.entry, generation)
-        return replace(_copy(kept.entry), embedding=vector)
+        return replace(copy_of(kept.entry), embedding=vector)
 
     def update(
         self,
@@ -155,7 +155,7 @@ class MemoryService:
         if failed:
             raise failed[0].error
         changed = answers[entry_id]
-        return None if changed is None else _copy(changed)
+        return None if changed is None else copy_of(changed)
 
     def delete(
         self,
@@ -296,7 +296,7 @@ class MemoryService:
             return {}
         with self._shared.backend.read(self._tenant, self._shared.clock.now()) as reader:
             found = reader.by_id(wanted)
-        return {i: _copy(found[i].entry) if i in found else None for i in wanted}
+        return {i: copy_of(found[i].entry) if i in found else None for i in wanted}
 
     def bulk_update(
         self, updates: Iterable[tuple[str, EntryUpdate] | Mapping[str, Any]]
@@ -307,7 +307,7 @@ class MemoryService:
         """
         self._shared.check_open()
         result = update_all(self._writing, updates)
-        answers = {i: None if entry is None else _copy(entry) for i, entry in result.items()}
+        answers = {i: None if entry is None else copy_of(entry) for i, entry in result.items()}
         return BulkResult(answers, result.failed)
 
     def bulk_delete(self, ids: Iterable[str]) -> BulkResult[bool]:
@@ -396,8 +396,3 @@ class MemoryService:
     def stats(self) -> MemoryStats:
         """Return what is kept of this tenant, and what answers each search mode."""
         return stats_of(self._shared, self._tenant)
-
-
-def _copy(entry: MemoryEntry) -> MemoryEntry:
-    """Return an entry that shares nothing a caller could change."""
-    return replace(entry, metadata=copied(entry.metadata))
