@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiermem_core.embedding.calling import embed_each, shortened
+from hiermem_core.embedding.calling import shortened, try_each
 from hiermem_core.embedding.local_model import BATCH_TOKENS, MAX_ROWS, batches
 from hiermem_core.embedding.minilm import (
     READ_CHARACTERS,
@@ -200,7 +200,7 @@ def test_threads_get_the_vectors_that_one_alone_gets(minilm):
 
 
 def test_the_default_embedder_is_an_embedder_for_all_that_calls_one(minilm):
-    found = embed_each(default_embedder(), MIXED)
+    found = try_each(default_embedder(), MIXED)
 
     assert np.array_equal(np.vstack(found), minilm.embed(MIXED))
 

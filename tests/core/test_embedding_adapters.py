@@ -12,7 +12,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.embeddings import MockEmbedding
 
 from hiermem_core.embedding.adapters import AdaptedEmbedder, as_embedder
-from hiermem_core.embedding.calling import embed_each, embed_query
+from hiermem_core.embedding.calling import embed_query, try_each
 from hiermem_core.embedding.minilm import MiniLM
 from hiermem_core.errors import BackendError, InvalidInputError
 from hiermem_core.testing import FakeEmbedder
@@ -94,7 +94,7 @@ def as_array(texts):
 def test_a_librarys_embedder_serves_as_ours(value, model_id, dimensions, first, question):
     embedder = as_embedder(value)
 
-    vectors = embed_each(embedder, TEXTS)
+    vectors = try_each(embedder, TEXTS)
 
     assert embedder.model_id == model_id
     assert embedder.dimensions == dimensions
@@ -110,7 +110,7 @@ def test_the_libraries_own_fakes_serve():
     assert (langchain.dimensions, llamaindex.dimensions) == (16, 8)
     assert langchain.model_id == "langchain_core.embeddings.fake.DeterministicFakeEmbedding"
     assert llamaindex.model_id == "llama_index.core.embeddings.mock_embed_model.MockEmbedding"
-    assert np.array_equal(embed_each(langchain, ["a"])[0], embed_query(langchain, "a"))
+    assert np.array_equal(try_each(langchain, ["a"])[0], embed_query(langchain, "a"))
 
 
 @pytest.mark.parametrize("value", [FakeEmbedder(), MiniLM(), as_embedder(lengths)])
@@ -123,7 +123,7 @@ def test_adapting_calls_nothing_and_the_length_is_learnt_from_the_first_vector()
 
     embedder = as_embedder(library)
     calls_by_adapting = len(library.calls)
-    embed_each(embedder, TEXTS)
+    try_each(embedder, TEXTS)
     found = embedder.dimensions
 
     assert calls_by_adapting == 0
@@ -142,7 +142,7 @@ def test_a_length_asked_for_early_costs_one_call():
 def test_what_is_declared_goes_before_what_is_found():
     embedder = as_embedder(NamedLangChain(), model_id="mine", dimensions=3, max_characters=2)
 
-    embed_each(embedder, ["long"])
+    try_each(embedder, ["long"])
 
     assert (embedder.model_id, embedder.dimensions) == ("mine", 3)
     assert embedder._embed.__self__.calls == [["lo"]]

@@ -12,9 +12,9 @@ from hiermem_core.embedding.calling import (
     HARMLESS_TEXT,
     EmbedFailure,
     embed_all,
-    embed_each,
     embed_query,
     shortened,
+    try_each,
 )
 from hiermem_core.errors import BackendError, ConfigurationError, DimensionMismatchError
 from hiermem_core.testing import FakeEmbedder
@@ -37,7 +37,7 @@ def is_vector(found):
 def test_all_texts_go_in_one_call():
     embedder = FakeEmbedder()
 
-    vectors = embed_each(embedder, TEXTS)
+    vectors = try_each(embedder, TEXTS)
 
     assert embedder.calls == [tuple(TEXTS)]
     assert [vector.dtype for vector in vectors] == [np.float32] * 3
@@ -47,12 +47,12 @@ def test_all_texts_go_in_one_call():
 def test_no_text_is_no_call():
     embedder = FakeEmbedder()
 
-    assert embed_each(embedder, []) == []
+    assert try_each(embedder, []) == []
     assert embedder.calls == []
 
 
 def test_a45_one_rejected_text_fails_alone_and_is_not_in_its_failure():
-    first, failure, third = embed_each(FakeEmbedder(failing=[SENTINEL]), TEXTS)
+    first, failure, third = try_each(FakeEmbedder(failing=[SENTINEL]), TEXTS)
 
     assert is_vector(first)
     assert failure == REJECTED
@@ -64,7 +64,7 @@ def test_a45_one_rejected_text_fails_alone_and_is_not_in_its_failure():
 def test_exactly_the_rejected_texts_fail(rejected, count):
     texts = [f"text {number}" for number in range(count)]
 
-    found = embed_each(FakeEmbedder(failing=[f"text {number}" for number in rejected]), texts)
+    found = try_each(FakeEmbedder(failing=[f"text {number}" for number in rejected]), texts)
 
     failed = [number for number, one in enumerate(found) if not is_vector(one)]
     assert failed == sorted(number for number in rejected if number < count)
@@ -74,14 +74,14 @@ def test_exactly_the_rejected_texts_fail(rejected, count):
 def test_a_single_rejected_text_is_not_tried_twice():
     embedder = FakeEmbedder(failing=[SENTINEL])
 
-    assert embed_each(embedder, [SENTINEL]) == [REJECTED]
+    assert try_each(embedder, [SENTINEL]) == [REJECTED]
     assert embedder.calls == [(SENTINEL,), (HARMLESS_TEXT,)]
 
 
 def test_an_embedder_that_is_down_is_asked_three_times_whatever_the_number_of_texts():
     embedder = FakeEmbedder(failing=lambda text: True)
 
-    found = embed_each(embedder, ["text"] * 100)
+    found = try_each(embedder, ["text"] * 100)
 
     assert found == [EmbedFailure("ValueError", is_down=True)] * 100
     assert len(embedder.calls) == 3
@@ -100,7 +100,7 @@ def test_an_embedder_that_goes_down_midway_keeps_what_it_gave():
 
         return as_embedder(embed, dimensions=2)
 
-    found = embed_each(failing([None, good, None, None]), texts)
+    found = try_each(failing([None, good, None, None]), texts)
 
     assert is_vector(found[0])
     assert found[1:] == [EmbedFailure("ConnectionError", is_down=True)] * 3
@@ -108,7 +108,7 @@ def test_an_embedder_that_goes_down_midway_keeps_what_it_gave():
 
 @pytest.mark.parametrize("rows", [[], [[1.0, 2.0]], [[1.0, 2.0]] * 3, None, 7])
 def test_a_wrong_number_of_vectors_makes_each_text_be_tried_alone(rows):
-    one, other = embed_each(returning(rows, [[1.0, 0.0]], [[0.0, 1.0]]), ["a", "b"])
+    one, other = try_each(returning(rows, [[1.0, 0.0]], [[0.0, 1.0]]), ["a", "b"])
 
     assert (one.tolist(), other.tolist()) == ([1, 0], [0, 1])
 
@@ -122,24 +122,25 @@ def test_a_wrong_number_of_vectors_makes_each_text_be_tried_alone(rows):
     ids=str,
 )
 def test_what_points_nowhere_is_no_vector(row):
-    good, failure = embed_each(returning([[1.0, 2.0], row]), ["a", "b"])
+    good, failure = try_each(returning([[1.0, 2.0], row]), ["a", "b"])
 
     assert is_vector(good)
     assert isinstance(failure, EmbedFailure)
     assert not failure.is_down
 
 
-def test_a_vector_of_another_length_is_one_clear_error():
-    with pytest.raises(DimensionMismatchError) as raised:
-        embed_each(returning([[1.0, 2.0], [1.0, 2.0, 3.0]]), ["a", "b"])
+def test_a_vector_of_another_length_is_a_clear_failure():
+    good, failure = try_each(returning([[1.0, 2.0], [1.0, 2.0, 3.0]]), ["a", "b"])
 
-    assert (raised.value.expected, raised.value.actual) == (2, 3)
+    assert is_vector(good)
+    assert isinstance(failure.mismatch, DimensionMismatchError)
+    assert (failure.mismatch.expected, failure.mismatch.actual) == (2, 3)
 
 
 def test_vectors_are_copies():
     rows = np.ones((2, 2), dtype=np.float32)
 
-    one, _ = embed_each(returning(rows), ["a", "b"])
+    one, _ = try_each(returning(rows), ["a", "b"])
     rows[:] = 5
 
     assert one.tolist() == [1, 1]
@@ -150,8 +151,8 @@ def test_a60_an_embedder_gets_a_bounded_beginning():
     embedder = FakeEmbedder(max_characters=10)
     unlimited = as_embedder(lambda texts: [[float(len(text))] for text in texts])
 
-    embed_each(embedder, ["x" * 1_000_000])
-    (found,) = embed_each(unlimited, ["x" * 1_000_000])
+    try_each(embedder, ["x" * 1_000_000])
+    (found,) = try_each(unlimited, ["x" * 1_000_000])
 
     assert embedder.calls == [("x" * 10,)]
     assert found.tolist() == [8_000]

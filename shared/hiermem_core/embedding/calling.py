@@ -45,23 +45,6 @@ class EmbedFailure:
     mismatch: DimensionMismatchError | None = None
 
 
-def embed_each(
-    embedder: Embedder, texts: Sequence[str]
-) -> list[NDArray[np.float32] | EmbedFailure]:
-    """Return for each text, in order, its vector or why there is none.
-
-    As `try_each`, but one vector of another length fails all.
-
-    Raises:
-        DimensionMismatchError: A vector has another length than the embedder declares.
-    """
-    answers = try_each(embedder, texts)
-    for answer in answers:
-        if isinstance(answer, EmbedFailure) and answer.mismatch is not None:
-            raise answer.mismatch
-    return answers
-
-
 def try_each(embedder: Embedder, texts: Sequence[str]) -> list[NDArray[np.float32] | EmbedFailure]:
     """Return for each text, in order, its vector or why there is none.
 
