@@ -55,7 +55,7 @@ _HOMES = {
 _NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "identity": ("", ()),
     "memory": ("langchain-classic", ("langchain_core", "langchain_classic")),
-    "middleware": ("agents", ("langchain_core", "langgraph", "langchain.agents")),
+    "middleware": ("agents", ("langchain_core", "langgraph.store.base", "langchain.agents")),
     "store": ("langgraph", ("langchain_core", "langgraph.store.base")),
 }
 """By module, the extra it needs instead of `langchain`, and modules that the extra brings."""

@@ -33,7 +33,8 @@ class HierMemRetriever(BaseRetriever):
     name in this call.
 
     A document has the entry's id and content; its metadata are the entry's, with `hiermem_score`,
-    `hiermem_namespace`, `hiermem_type` and `hiermem_created_at` besides.
+    `hiermem_namespace`, `hiermem_type` and `hiermem_created_at` besides, and `hiermem_expires_at`
+    where it expires.
 
     Attributes:
         k: How many documents at most.
@@ -134,4 +135,6 @@ def document_of(hit: Hit) -> Document:
         "hiermem_type": hit.type,
         "hiermem_created_at": hit.created_at,
     }
+    if hit.expires_at is not None:
+        facts["hiermem_expires_at"] = hit.expires_at
     return Document(id=hit.id, page_content=hit.content, metadata={**hit.metadata, **facts})

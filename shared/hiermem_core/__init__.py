@@ -38,6 +38,9 @@ if TYPE_CHECKING:
         UsageDeniedError,
         VersionConflictError,
     )
+    from hiermem_core.exporting.backups import BackupReport
+    from hiermem_core.exporting.report import ExportReport, ReadItem, ReadReport
+    from hiermem_core.exporting.restoring import RestoreReport, restore_backup
     from hiermem_core.hiermem import HierMem
     from hiermem_core.learning.chat_models import as_chat_model
     from hiermem_core.models import events
@@ -103,7 +106,6 @@ if TYPE_CHECKING:
     from hiermem_core.working.wrapping import create_working_memory
 
 __all__ = [
-    "CANONICAL_ROLES",
     "ApproximateCounter",
     "AsyncHierMem",
     "AsyncMemoryService",
@@ -111,9 +113,11 @@ __all__ = [
     "AsyncThread",
     "BackendError",
     "BackendUnavailableError",
+    "BackupReport",
     "BudgetExceededError",
     "BulkInsertResult",
     "BulkResult",
+    "CANONICAL_ROLES",
     "CacheStats",
     "CallMeta",
     "ChatModel",
@@ -131,6 +135,7 @@ __all__ = [
     "EmbedderMismatchError",
     "EntryDraft",
     "EntryUpdate",
+    "ExportReport",
     "Fact",
     "FailedRow",
     "Failure",
@@ -165,9 +170,12 @@ __all__ = [
     "PromptMessage",
     "PruneReport",
     "PurgeResult",
+    "ReadItem",
+    "ReadReport",
     "RecallResult",
     "Receipt",
     "ReindexReport",
+    "RestoreReport",
     "Role",
     "SearchResult",
     "Section",
@@ -206,6 +214,7 @@ __all__ = [
     "from_plain",
     "load_json",
     "memory_block",
+    "restore_backup",
     "text_of",
     "to_plain",
 ]
@@ -218,6 +227,7 @@ _HOMES = {
     "AsyncThread": "aio",
     "BackendError": "errors",
     "BackendUnavailableError": "errors",
+    "BackupReport": "exporting.backups",
     "BudgetExceededError": "errors",
     "BulkInsertResult": "models.results",
     "BulkResult": "models.results",
@@ -239,6 +249,7 @@ _HOMES = {
     "EmbedderMismatchError": "errors",
     "EntryDraft": "models.entries",
     "EntryUpdate": "models.entries",
+    "ExportReport": "exporting.report",
     "Fact": "models.notes",
     "FailedRow": "models.results",
     "Failure": "models.results",
@@ -273,9 +284,12 @@ _HOMES = {
     "PromptMessage": "models.calls",
     "PruneReport": "models.threads",
     "PurgeResult": "models.results",
+    "ReadItem": "exporting.report",
+    "ReadReport": "exporting.report",
     "RecallResult": "models.queries",
     "Receipt": "models.context",
     "ReindexReport": "models.results",
+    "RestoreReport": "exporting.restoring",
     "Role": "models.turns",
     "SearchResult": "models.queries",
     "Section": "models.context",
@@ -314,6 +328,7 @@ _HOMES = {
     "from_plain": "models.plain",
     "load_json": "models.plain",
     "memory_block": "context.memory_block",
+    "restore_backup": "exporting.restoring",
     "text_of": "models.turns",
     "to_plain": "models.plain",
 }
@@ -324,7 +339,7 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(f"{__name__}.{home}")
-    value = module if home.endswith(f".{name}") else getattr(module, name)
+    value = module if name == "events" else getattr(module, name)
     globals()[name] = value
     return value
 

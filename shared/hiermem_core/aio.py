@@ -6,7 +6,9 @@ that has begun still completes.
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import time
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from hiermem_core.hiermem import HierMem, Updates
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
+
+_LOOK_SECONDS = 0.02
 
 
 def in_thread(
@@ -77,6 +81,7 @@ class AsyncThread:
     count = in_thread(Thread.count)
     known = in_thread(Thread.known)
     info = in_thread(Thread.info)
+    generation = in_thread(Thread.generation)
     edit_turn = in_thread(Thread.edit_turn)
     delete_turns = in_thread(Thread.delete_turns)
     replace = in_thread(Thread.replace)
@@ -147,6 +152,8 @@ class AsyncTenant:
     remember = in_thread(Tenant.remember)
     recall = in_thread(Tenant.recall)
     forget = in_thread(Tenant.forget)
+    export = in_thread(Tenant.export)
+    import_export = in_thread(Tenant.import_export)
 
 
 class AsyncUpdates:
@@ -187,10 +194,19 @@ class AsyncHierMem:
         """The updates of notes."""
         return AsyncUpdates(self.sync.updates, self._pool)
 
-    when_idle = in_thread(HierMem.when_idle)
+    async def when_idle(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - as the sync one
+        """Do `HierMem.when_idle`, by looking now and then, so that it holds no thread."""
+        ends = None if timeout is None else time.monotonic() + timeout
+        while not await self._pool.run(self.sync.when_idle, 0):
+            if self.sync.is_closed or (ends is not None and time.monotonic() >= ends):
+                return False
+            await asyncio.sleep(_LOOK_SECONDS)
+        return True
+
     health = in_thread(HierMem.health)
     doctor = in_thread(HierMem.doctor)
     reindex = in_thread(HierMem.reindex)
+    backup = in_thread(HierMem.backup)
 
     async def close(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - as the sync one
         """Join the pool's threads and close the files. Idempotent."""

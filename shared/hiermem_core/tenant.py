@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.backends.tenants import turn_generation_of
+from hiermem_core.exporting.taking import Wish
 from hiermem_core.models.health import TenantStats
 from hiermem_core.models.ids import check_name
 from hiermem_core.recall.recaller import asked_of
 from hiermem_core.service.memory_service import MemoryService
 from hiermem_core.storage.migrations import SCHEMA_VERSION
-from hiermem_core.thread import Thread, check_page
+from hiermem_core.thread import Thread, check_page, generation_of
 from hiermem_core.threads import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    import os
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import BinaryIO
 
+    from hiermem_core.exporting.entries import OnConflict
+    from hiermem_core.exporting.report import ExportReport, ReadReport
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
     from hiermem_core.models.queries import RecallResult, RecallThreads
     from hiermem_core.models.results import ForgetReceipt
@@ -127,8 +131,7 @@ class Tenant:
 
         Those of the entries, and of the turns that are searched; in every process at once.
         """
-        turns = turn_generation_of(self._services.database, self.name)
-        return self._memory.generation(), turns
+        return generation_of(self._services, self.name)
 
     def threads(self, *, limit: int = 1000, offset: int = 0) -> list[ThreadInfo]:
         """Return this tenant's threads in the order of their first turn."""
@@ -136,6 +139,77 @@ class Tenant:
         with self._services.database.read() as connection:
             heads = reading.heads_of(connection, self.name, limit=limit, offset=offset)
         return [head.info() for head in heads]
+
+    def export(
+        self,
+        target: str | os.PathLike[str] | BinaryIO,
+        *,
+        vectors: bool = False,
+        replace: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> ExportReport:
+        """Write all that this tenant has to a file, as JSONL that `import_export` takes back.
+
+        Entries with their ids, times, versions and time to live, threads with every turn, archived
+        ones too, the frameworks' dumps and the notes; not what has expired. One snapshot, in
+        constant memory; never calls a model. The file comes whole or not at all, and is readable
+        by its owner alone.
+
+        Args:
+            target: A path, or a file open for bytes.
+            vectors: Add the stored vectors, which spare an importer with the same embedder theirs.
+            replace: Where the path is taken, keep what is there under another name, which the
+                report says.
+            progress: Told after each record how many were written.
+
+        Raises:
+            ConfigurationError: The path is taken, or its folder is not there.
+            BackendError: It cannot be written. Nothing of it is left.
+        """
+        return self._services.exports.writer.write(
+            self.name, target, with_vectors=vectors, replace=replace, progress=progress
+        )
+
+    def import_export(
+        self,
+        source: str | os.PathLike[str],
+        *,
+        on_conflict: OnConflict = "skip",
+        namespace: str | None = None,
+        thread: str | None = None,
+        dry_run: bool = False,
+        batch_size: int = 500,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> ReadReport:
+        """Store what `export` wrote, exactly as it was, whoever's it was.
+
+        The whole file is checked before anything is stored. Repeating it stores nothing twice, and
+        goes on where a killed one ended. What expired since is left out. Vectors are taken over
+        where they are by this location's embedder, else made anew later. Never calls a chat model.
+
+        Args:
+            on_conflict: Of a record that is stored with another content: `"skip"` leaves it,
+                `"overwrite"` replaces it, `"fail"` stores nothing at all.
+            namespace: Goes before the namespace of every entry.
+            thread: Renames the thread of an export with one.
+            dry_run: Report the same, and change nothing.
+            batch_size: Records of one transaction at most.
+            progress: Told after each batch how many bytes of how many were read.
+
+        Raises:
+            InvalidInputError: The file cannot be read, was changed or cut, at the line named.
+            ConflictError: `on_conflict` is `"fail"` and there is a conflict.
+            BackendUnavailableError: The storage is full, locked or away. Whole batches are stored.
+        """
+        self._services.database.check_open()
+        wish = Wish(
+            on_conflict=on_conflict,
+            namespace=namespace,
+            thread=thread,
+            dry_run=dry_run,
+            batch_size=batch_size,
+        )
+        return self._services.exports.taking.take(self.name, source, wish, progress=progress)
 
     def stats(self) -> TenantStats:
         """Return what this tenant has stored."""

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from hiermem_core.backends.tenants import turn_generation_of
 from hiermem_core.errors import InvalidInputError, ThreadNotFoundError
 from hiermem_core.models.threads import Profile, TurnList
 from hiermem_core.recall.recaller import asked_of
@@ -105,8 +106,11 @@ class Thread:
                 status=status,
             )
 
-    def count(self, status: Status = "active") -> int:
+    def count(self, status: Status | None = "active") -> int:
         """Return how many turns of a status there are; reads none.
+
+        Args:
+            status: `None`: active and archived ones.
 
         Raises:
             ThreadNotFoundError: The tenant has no such thread.
@@ -120,10 +124,8 @@ class Thread:
 
         A new thread has none. Reads no turn.
         """
-        ids = list(turn_ids)
         with self._services.database.read() as connection:
-            head = reading.head_of(connection, *self._key)
-            return set() if head is None else reading.known_ids(connection, head.number, ids)
+            return reading.known_ids(connection, *self._key, list(turn_ids))
 
     def info(self) -> ThreadInfo:
         """Return counts and times of the thread, without reading its turns.
@@ -133,6 +135,13 @@ class Thread:
         """
         with self._services.database.read() as connection:
             return reading.require_head(connection, *self._key).info()
+
+    def generation(self) -> tuple[int, int]:
+        """Return figures that change with everything that can change what is recalled.
+
+        Those of `Tenant.generation`, as a recall finds entries of the tenant.
+        """
+        return generation_of(self._services, self.tenant_id)
 
     def edit_turn(self, turn_id: str, content: str, *, user_id: str | None = None) -> Turn:
         """Replace a turn's content; id, seq and tool calls stay, the revision grows.
@@ -375,3 +384,10 @@ def check_page(limit: int, offset: int) -> None:
     for name, figure in (("limit", limit), ("offset", offset)):
         if figure < 0:
             raise InvalidInputError(name, "must be at least 0")
+
+
+def generation_of(services: Services, tenant_id: str) -> tuple[int, int]:
+    """Return how often the entries and the searched turns of a tenant were changed."""
+    services.database.check_open()
+    entries = services.memories.backend.generation(tenant_id)
+    return entries, turn_generation_of(services.database, tenant_id)

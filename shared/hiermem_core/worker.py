@@ -68,16 +68,22 @@ class Worker(Generic[Job]):
             return True
 
     def when_idle(self, timeout: float | None = None) -> bool:
-        """Wait until no job waits or runs; false after `timeout` seconds, or in a job at once."""
+        """Wait until no job waits or runs, and tell whether that is so.
+
+        It is not after `timeout` seconds, nor when it is closed meanwhile, nor inside a job.
+        """
         if self.is_current:
             return False
         with self._changed:
-            return self._changed.wait_for(lambda: self._thread is None, timeout)
+            self._changed.wait_for(lambda: self._thread is None or self._closing.is_set(), timeout)
+            return self._thread is None
 
     def close(self, timeout: float | None = None) -> None:
         """Take no job, let the running one end, and wait for that. Idempotent."""
         self._closing.set()
-        thread = self._thread
+        with self._changed:
+            self._changed.notify_all()
+            thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
 
@@ -100,8 +106,6 @@ class Worker(Generic[Job]):
         try:
             while (waiting := self._next()) is not None:
                 waiting.context.run(self._do, waiting.job)
-        except SystemExit:  # as in any thread: it ends this one and nothing else
-            self._end()
         except BaseException:
             self._end()
             raise

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import io
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hiermem_core import HierMem
 from hiermem_core.aio import (
@@ -18,6 +22,14 @@ from hiermem_core.tenant import Tenant
 from hiermem_core.testing import FakeEmbedder
 from hiermem_core.thread import Thread
 
+SCRATCH = TemporaryDirectory(prefix="hiermem-tests-")
+EXPORT = Path(SCRATCH.name) / "export.jsonl"
+_numbers = count()
+
+with HierMem.open(":memory:", local_embedder=False) as _hiermem:
+    _hiermem.tenant("other").remember("a line of an export")
+    _hiermem.tenant("other").export(EXPORT)
+
 TWINS = {
     HierMem: AsyncHierMem,
     Tenant: AsyncTenant,
@@ -32,6 +44,7 @@ ON_HIERMEM = {
     "doctor": lambda hiermem: hiermem.doctor(repair=True),
     "when_idle": lambda hiermem: hiermem.when_idle(60),
     "reindex": lambda hiermem: hiermem.reindex(FakeEmbedder(32)),
+    "backup": lambda hiermem: hiermem.backup(f"{SCRATCH.name}/{next(_numbers)}"),
 }
 
 ON_TENANT = {
@@ -42,6 +55,8 @@ ON_TENANT = {
     "remember": lambda tenant: tenant.remember("answers are numbered", namespace="notes"),
     "recall": lambda tenant: tenant.recall("which question"),
     "forget": lambda tenant: tenant.forget(namespace="notes"),
+    "export": lambda tenant: tenant.export(io.BytesIO(), vectors=True),
+    "import_export": lambda tenant: tenant.import_export(EXPORT),
 }
 
 ON_MEMORY = {
@@ -69,6 +84,7 @@ ON_MEMORY = {
 ON_THREAD = {
     "append": lambda thread: thread.append([{"role": "user", "content": "more", "id": "more"}]),
     "turns": lambda thread: thread.turns(),
+    "count": lambda thread: thread.count(),
     "known": lambda thread: thread.known(["q1", "other"]),
     "info": lambda thread: thread.info(),
     "edit_turn": lambda thread: thread.edit_turn("q1", "edited"),
@@ -76,6 +92,7 @@ ON_THREAD = {
     "replace": lambda thread: thread.replace([{"role": "user", "content": "new", "id": "new"}]),
     "prune": lambda thread: thread.prune(max_turns=2),
     "state": lambda thread: thread.state(),
+    "generation": lambda thread: thread.generation(),
     "reset": lambda thread: thread.reset(),
     "save_context": lambda thread: thread.save_context(),
     "learn": lambda thread: thread.learn(lambda state, turns: None),

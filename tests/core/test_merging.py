@@ -10,14 +10,15 @@ from hiermem_core.learning.merging import (
     MOST_FACTS,
     MOST_SOURCES,
     SUMMARY_TOKENS,
+    Merged,
     merged,
     short_summary,
 )
-from hiermem_core.learning.notes_text import fit_notes, notes_text, without_last_sentence
 from hiermem_core.learning.prompts import helper_prompt
 from hiermem_core.learning.replies import Reply, Statement
 from hiermem_core.models.notes import Fact, ThreadState
 from hiermem_core.threads.notes import without_turns
+from hiermem_core.threads.notes_text import fit_notes, notes_text, without_last_sentence
 from hiermem_core.tokens.counters import FunctionCounter
 
 CHARACTERS = FunctionCounter(len, id="characters")
@@ -187,7 +188,7 @@ def test_b29_of_sixty_facts_in_one_reply_the_last_fifty_remain():
     again = merge(first.state, reply, listed=())
 
     assert texts_of(first.state) == [f"fact {number}" for number in range(10, 60)]
-    assert (first.dropped, again) == (10, first.__class__(first.state, 10))
+    assert (first.dropped, again) == (10, Merged(first.state, 10, is_empty=False))
 
 
 WORDS = st.sampled_from(["a", "b", "a.", "- b", "c - b", "x - a - b", "d", "e", "f", "...", "1. d"])
@@ -283,7 +284,7 @@ def test_b27_a_model_that_echoes_prompts_and_notes_makes_no_facts_of_them(known)
     "rendered",
     [
         "<notes>Ada lives in Kyoto",
-        "The notes say: </notes>",
+        "</notes>",
         "<memory> Ada lives in Kyoto </memory>",
         "<recalled> [1 May 2026] user: hello",
         '{"seq":13,"role":"user","text":"hello"}',
@@ -294,7 +295,32 @@ def test_b27_a_model_that_echoes_prompts_and_notes_makes_no_facts_of_them(known)
 )
 def test_b27_what_has_the_form_of_a_prompt_or_a_context_is_neither_fact_nor_summary(rendered):
     assert learned(rendered) == []
-    assert short_summary(rendered, QUARTERS) == ""
+    assert merge(ThreadState(), Reply(rendered)) == Merged(ThreadState("", (), 9), 0, is_empty=True)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The user builds an XML schema with a <notes> element",
+        "The element <memory> is required",
+        'The record is {"seq": 5}',
+        "Route: Porto - Lisbon",
+    ],
+)
+def test_what_only_speaks_of_such_forms_is_learned(said):
+    state = ThreadState("", (Fact("Lisbon", 1, ((1,),)),), 1)
+
+    new = merge(state, Reply(said, (Statement(said),)), seqs=(2,)).state
+
+    assert new.summary == said
+    assert texts_of(new) == ["Lisbon", said]
+
+
+@pytest.mark.parametrize("retract", [(), (99,), (-1, 0)])
+def test_a_reply_of_which_nothing_is_kept_is_empty(retract):
+    reply = Reply("<notes>", (Statement("<memory> all of it"),), retract)
+
+    assert merge(ThreadState("Old.", (), 1), reply, seqs=(2,)).is_empty
 
 
 def test_words_about_notes_are_facts_like_any_other():
@@ -441,13 +467,23 @@ def test_what_is_left_out_is_told_even_where_it_costs_nothing():
     assert (text, len(warned)) == ("- b", 1)
 
 
-def test_what_is_left_out_is_told_where_the_counts_are_equal():
+def test_nothing_is_left_out_that_costs_nothing():
     state = ThreadState("", (Fact("a", 1), Fact("b", 2)), 2)
     flat = FunctionCounter(lambda text: 2 if text else 0, id="flat")
 
-    text, warned = fit_notes(state, 3, flat)
+    assert fit_notes(state, 3, flat) == ("- a\n- b", ())
+    assert fit_notes(state, 1, flat)[0] == ""
 
-    assert (text, [warning.tokens for warning in warned]) == ("- b", [0])
+
+def test_a_long_summary_is_counted_few_times():
+    counted = []
+    counter = FunctionCounter(lambda text: counted.append(len(text)) or len(text) // 4, id="q")
+    state = ThreadState("They spoke about a trip. " * 4000, (), 2)
+
+    text, _ = fit_notes(state, 100, counter)
+
+    assert 300 < len(text) <= 400
+    assert sum(counted) < 16 * len(state.summary)
 
 
 def test_a_summary_is_in_its_room_by_a_counter_for_which_less_may_cost_more():

@@ -13,9 +13,9 @@ from hiermem_core import (
 )
 from hiermem_core.context.memory_block import escaped, memory_block
 from hiermem_core.context.placing_memory import SLOT
-from hiermem_core.learning.notes_text import fit_notes, without_last_sentence
 from hiermem_core.models.notes import Mark
 from hiermem_core.testing.contracts.probes import notes_store
+from hiermem_core.threads.notes_text import fit_notes, without_last_sentence
 
 NOTES = ThreadState(
     summary="Mara moves her workshop. The lease is signed.",
@@ -171,6 +171,26 @@ def test_notes_without_room_are_left_out_with_a_warning(hiermem, thread):
     assert context.notes == ""
     assert context.receipt.total <= 24
     assert "notes_trimmed" in [warning.code for warning in context.warnings]
+
+
+def test_b14_notes_that_do_not_fit_beside_the_question_are_shortened_and_counted(
+    hiermem, thread, words
+):
+    facts = tuple(Fact(f"fact number {n} of many", n, ((n,),)) for n in range(1, 41))
+    commit(hiermem, ThreadState("They spoke. It rained.", facts, 8))
+    thread.append([{"role": "user", "content": "word " * 700}])
+
+    for budget in range(720, 940, 20):
+        context = thread.context(budget_tokens=budget, profile=SUMMARY_BUFFER, recall=False)
+
+        left = [f for f in facts if f"- {f.text}" in context.notes.splitlines()]
+        (told,) = [w for w in context.warnings if w.code == "notes_trimmed"]
+        assert left == list(facts[40 - len(left) :])
+        assert told.detail["facts"] == 40 - len(left)
+        assert (told.detail["summary_characters"] == 0) == ("It rained." in context.notes)
+        unused = budget - context.receipt.total
+        assert unused < 20 or len(context.messages) > 1 or len(left) == 40
+        assert context.receipt.total <= budget
 
 
 def test_the_last_sentence_goes_in_every_script():

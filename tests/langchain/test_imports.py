@@ -19,6 +19,7 @@ LOADED = """
     print(json.dumps([before, sorted(sys.modules)]))
 """
 
+OURS = {"hiermem_core", "langchain_hiermem"}
 FRAMEWORKS = {"langchain", "langchain_classic", "langgraph", "langchain_community"}
 
 USE_ALL = """
@@ -106,7 +107,9 @@ NEEDS = {
 """By name, its extra and modules that the extra brings."""
 
 PIP_LINES = {
-    name: f'pip install "hiermem-core[{NEEDS[name][0]}]"' for name in langchain_hiermem.__all__
+    name: f'pip install "hiermem-core[{NEEDS[name][0]}]"'
+    for name in langchain_hiermem.__all__
+    if NEEDS[name][0]
 }
 
 
@@ -123,7 +126,15 @@ def test_importing_loads_no_framework(run_python):
     assert not roots & {*FRAMEWORKS, "langchain_core", "llama_index", "chromadb", "tiktoken"}
 
 
-@pytest.mark.parametrize("name", langchain_hiermem.__all__)
+def test_touching_the_context_of_a_run_needs_no_extra(run_python):
+    before, after = json.loads(output_of(run_python(LOADED, "HierMemContext", options=["-S"])))
+
+    fresh = {name for name in set(after) - set(before) if name.partition(".")[0] in OURS}
+    assert fresh == {"langchain_hiermem.identity"}
+    assert "langchain_core" not in after
+
+
+@pytest.mark.parametrize("name", PIP_LINES)
 def test_touching_a_name_loads_langchain_core_and_no_other_framework(run_python, name):
     before, after = json.loads(output_of(run_python(LOADED, name)))
 
@@ -131,7 +142,8 @@ def test_touching_a_name_loads_langchain_core_and_no_other_framework(run_python,
     assert "langchain_core.messages" in fresh
     brought = {one.partition(".")[0] for one in fresh} & {*FRAMEWORKS, "llama_index", "chromadb"}
     assert brought == {one.partition(".")[0] for one in NEEDS[name][1]} - {"langchain_core"}
-    assert not {one for one in fresh if one.startswith(("langgraph.graph", "langgraph.pregel"))}
+    graphs = {one for one in fresh if one.startswith(("langgraph.graph", "langgraph.pregel"))}
+    assert bool(graphs) == (name == "HierMemMiddleware")
     assert "langchain_core.memory" not in fresh
 
 
@@ -179,7 +191,8 @@ def test_with_the_store_of_langgraph_missing_only_what_needs_it_says_so(run_pyth
     ended = run_python("    import sys\n    sys.modules['langgraph.store'] = None" + TOUCH)
 
     assert output_of(ended).splitlines() == [
-        f"langchain_hiermem.HierMemStore needs an extra; run: {PIP_LINES['HierMemStore']}"
+        f"langchain_hiermem.{name} needs an extra; run: {PIP_LINES[name]}"
+        for name in ("HierMemMiddleware", "HierMemStore")
     ]
 
 

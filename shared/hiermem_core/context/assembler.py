@@ -203,10 +203,10 @@ class ContextAssembler:
         if recalled is not None:
             material = replace(material, recalled=tuple(recalled), recall_share=self._recall_share)
         elif recall and self._recaller is not None:
-            question = question_of(material)[:TEXT_LIMIT] if query is None else query
+            question = question_of(material) if query is None else query
             asked = asked_of(
                 tenant_id,
-                question,
+                question[:TEXT_LIMIT],
                 thread_id=thread_id,
                 threads=recall_threads,
                 restrictions={"namespace": recall_namespace},

@@ -31,7 +31,7 @@ from hiermem_core.threads.exchanges import units_of
 from hiermem_core.tokens.counters import REPLY_TOKENS, tool_schema_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hiermem_core.context.placing_memory import PlacedMemory
     from hiermem_core.models.queries import Hit, TurnHit
@@ -133,8 +133,8 @@ def fit(material: Material, counter: TokenCounter) -> Context:
         *leading_warnings(units, counter),
         *unit_warnings([*kept, *complete[-1:]], counter),
         *memory.warnings,
-        *left_out_warnings("turns_not_covered", *missed, counter),
-        *left_out_warnings("turns_trimmed", trimmed, current.dropped, counter),
+        *left_out_warnings("turns_not_covered", missed, counter),
+        *left_out_warnings("turns_trimmed", [*turns_of(trimmed), *current.dropped], counter),
         *cut_warnings(newest, current, tokens_in(fixed), material.budget, counter),
         *unreadable_warnings([*mandatory.standing, *window, *current.turns], counter),
     ]
@@ -228,16 +228,21 @@ def uncovered(
     trimmed: Sequence[Unit],
     dropped: Sequence[Turn],
     covered_seq: int | None,
-) -> tuple[Sequence[Unit], Sequence[Turn]]:
-    """Return the units and turns that are neither shown nor covered by notes.
+) -> list[Turn]:
+    """Return the turns that are neither shown nor covered by notes.
 
-    Without notes (`None`) those are the units beyond the cap; what the budget trimmed is told of
-    by itself.
+    Without notes (`None`) those are the ones beyond the cap; what the budget trimmed is told of by
+    itself.
     """
     if covered_seq is None:
-        return beyond, ()
-    units = [unit for unit in (*beyond, *trimmed) if unit.stored[-1].seq > covered_seq]
-    return units, [turn for turn in dropped if turn.seq > covered_seq]
+        return turns_of(beyond)
+    gone = [*turns_of([*beyond, *trimmed]), *dropped]
+    return [turn for turn in gone if turn.seq > covered_seq]
+
+
+def turns_of(units: Iterable[Unit]) -> list[Turn]:
+    """Return the stored turns of units, in order."""
+    return [turn for unit in units for turn in unit.stored]
 
 
 def split_by_room(

@@ -12,6 +12,7 @@ from hiermem_core.models.text import folded
 from hiermem_core.models.turns import Turn, view_of
 from hiermem_core.models.warnings import ContextWarning
 from hiermem_core.threads.counting import tokens_of
+from hiermem_core.threads.notes_text import shortened_notes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,26 +66,25 @@ def place_memory(remembered: Remembered, room: int, frame: Frame) -> PlacedMemor
     """Put what is remembered into the system prompt's slot, else in front of the question.
 
     Recalled hits come first, within their share: whole, best first, those that do not fit skipped.
-    Then the notes, whole, if they fit into the rest of `room`. What is left out is warned of.
+    Then the notes, shortened to the rest of `room`. What is left out is warned of.
     """
     picked = picked_within(remembered.hits, min(room, remembered.share), frame)
     recall_tokens = frame.cost("", picked)
-    total = frame.cost(remembered.notes, picked)
-    notes = remembered.notes if 0 < total <= room else ""
+    notes, cut = shortened_notes(
+        remembered.notes if frame.has_place else "",
+        lambda notes: frame.cost(notes, picked) - room,
+        frame.counter,
+    )
     kept = {hit_key(hit) for hit in picked}
     wanted = remembered.hits[:REPORTED] if frame.has_place else ()
     missed = [hit for hit in wanted if hit_key(hit) not in kept]
-    warnings = []
-    if missed:
-        warnings.append(_recall_trimmed(missed, frame))
-    if remembered.notes and not notes:
-        warnings.append(ContextWarning("notes_trimmed", tokens=frame.count(remembered.notes)))
+    warnings = [*cut, *([_recall_trimmed(missed, frame)] if missed else [])]
     return replace(
         frame.placed(memory_block(notes, picked)),
         notes=notes,
         hits=tuple(picked),
         recall_tokens=recall_tokens,
-        notes_tokens=total - recall_tokens if notes else 0,
+        notes_tokens=frame.cost(notes, picked) - recall_tokens if notes else 0,
         warnings=tuple(warnings),
     )
 
@@ -181,6 +181,7 @@ class Frame:
             the system prompt.
 
     Attributes:
+        counter: Counts the turns, and what the block adds.
         has_place: There is a slot, or a question, that the block can go to.
     """
 
@@ -193,7 +194,7 @@ class Frame:
         is_ahead: bool = False,
     ) -> None:
         self._system = tuple(system)
-        self._counter = counter
+        self.counter = counter
         self._is_ahead = is_ahead
         self._bare = PlacedMemory(filled(system, ""), tuple(current))
         self._has_slot = any(map(has_slot, self._system))
@@ -218,7 +219,7 @@ class Frame:
         block = memory_block(notes, hits)
         if block not in self._blocks:
             placed = self.placed(block)
-            tokens = tokens_of((*placed.system, *placed.current), self._counter)
+            tokens = tokens_of((*placed.system, *placed.current), self.counter)
             self._blocks[block] = tokens - self._tokens
         return self._blocks[block]
 
@@ -229,7 +230,7 @@ class Frame:
     def count(self, line: str) -> int:
         """Return the tokens of a line, its end included."""
         if line not in self._lines:
-            self._lines[line] = self._counter.count(line + "\n")
+            self._lines[line] = self.counter.count(line + "\n")
         return self._lines[line]
 
 

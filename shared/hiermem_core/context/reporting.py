@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hiermem_core.models.context import Receipt, Section
 from hiermem_core.models.warnings import ContextWarning
 from hiermem_core.threads.counting import tokens_of, turns_warning
+from hiermem_core.threads.tally import opens_exchange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,16 +55,15 @@ def leading_warnings(units: Sequence[Unit], counter: TokenCounter) -> Iterator[C
 
 
 def left_out_warnings(
-    code: WarningCode, units: Sequence[Unit], dropped: Sequence[Turn], counter: TokenCounter
+    code: WarningCode, turns: Sequence[Turn], counter: TokenCounter
 ) -> Iterator[ContextWarning]:
-    """Say what was left out: whole units, and turns of the current exchange."""
-    turns = [turn for unit in units for turn in unit.stored] + list(dropped)
+    """Say which turns were left out."""
     if turns:
         yield turns_warning(
             code,
             turns,
             counter,
-            exchanges=sum(unit.exchanges for unit in units),
+            exchanges=sum(map(opens_exchange, turns)),
             roles=dict(Counter(turn.role for turn in turns)),
             first_seq=turns[0].seq,
             last_seq=turns[-1].seq,

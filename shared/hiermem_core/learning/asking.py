@@ -11,7 +11,10 @@ from hiermem_core.learning.chunks import Chunk, take_chunk
 from hiermem_core.learning.prompts import helper_prompt, listed_facts, prompt_tokens
 from hiermem_core.learning.replies import UnreadableReplyError, parse_reply
 from hiermem_core.models.calls import Completion
+from hiermem_core.models.notes import ThreadState
 from hiermem_core.models.threads import ModelInfo
+from hiermem_core.threads.notes_text import fit_notes
+from hiermem_core.tokens.counters import GuardedCounter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from hiermem_core.learning.replies import Reply
     from hiermem_core.models.calls import CallMeta, PromptMessage
     from hiermem_core.models.events import Stage
-    from hiermem_core.models.notes import Fact, ThreadState
+    from hiermem_core.models.notes import Fact
     from hiermem_core.models.turns import Turn
     from hiermem_core.protocols import ChatModel, TokenCounter, UsageGuard
 
@@ -102,17 +105,16 @@ class Asking:
         Raises:
             UpdateError: The window has no room for a single turn.
         """
+        counter = GuardedCounter(self._counter)
         window = info.context_window
-        reserve = min(info.max_output_tokens or MOST_REPLY, MOST_REPLY, window // PART)
-        summary = helper_prompt(state.summary, (), ())
-        spent = prompt_tokens(summary, self._counter)
-        bare = prompt_tokens(helper_prompt("", (), ()), self._counter)
-        listed = listed_facts(state, window // PART - (spent - bare), self._counter)
-        without_turns = helper_prompt(state.summary, listed, ())
-        room = window - reserve - prompt_tokens(without_turns, self._counter)
-        while room > 0 and (chunk := take_chunk(turns, room, self._counter, has_more=has_more)):
-            messages = helper_prompt(state.summary, listed, chunk.lines)
-            tokens = prompt_tokens(messages, self._counter)
+        part = window // PART
+        reserve = min(info.max_output_tokens or MOST_REPLY, MOST_REPLY, part)
+        summary, _ = fit_notes(ThreadState(state.summary), part, counter)
+        listed = listed_facts(state, part - counter.count(summary), counter)
+        room = window - reserve - prompt_tokens(helper_prompt(summary, listed, ()), counter)
+        while room > 0 and (chunk := take_chunk(turns, room, counter, has_more=has_more)):
+            messages = helper_prompt(summary, listed, chunk.lines)
+            tokens = prompt_tokens(messages, counter)
             if tokens <= window - reserve:
                 return Prompt(messages, chunk, listed, tokens, reserve)
             room -= tokens - (window - reserve)
@@ -131,7 +133,7 @@ class Asking:
             completion = self._model.complete(
                 prompt.messages, model_id=model_id, max_tokens=prompt.reserve, meta=meta
             )
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise UpdateError("call", type(error).__name__) from error
         if not isinstance(completion, Completion) or not isinstance(completion.text, str):
             raise UpdateError("reply", "wrong_types")
@@ -159,7 +161,7 @@ class Asking:
         counted = Completion(
             completion.text,
             prompt.tokens if taken is None else taken,
-            self._counter.count(completion.text) if given is None else given,
+            GuardedCounter(self._counter).count(completion.text) if given is None else given,
         )
         try:
             self._guard.record(meta, counted)

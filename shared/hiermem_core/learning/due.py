@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import ColumnElement, and_, case, func, select
+from sqlalchemy import ColumnElement, and_, case, func, select, true, update
 
 from hiermem_core.storage import tables
 
@@ -41,15 +41,32 @@ def is_due(notes: Notes, *, answered_seq: int, last_seq: int, every: int) -> boo
 
 
 def due_threads(connection: Connection, tenant: str | None, *, every: int) -> list[tuple[str, str]]:
-    """Return tenant and id of the threads that are due, of one tenant or all, oldest first."""
-    query = _due(select(_H.tenant, _H.thread_id), tenant, every).where(~_is_parked())
-    return [(row.tenant, row.thread_id) for row in connection.execute(query.order_by(_H.number))]
+    """Return tenant and id of the threads that are due, of one tenant or all, oldest first.
+
+    Those given up are among them.
+    """
+    query = _due(select(_H.tenant, _H.thread_id), tenant, every).order_by(_H.number)
+    return [(row.tenant, row.thread_id) for row in connection.execute(query)]
 
 
-def count_due(connection: Connection, tenant: str | None, *, every: int) -> Due:
-    """Return how many threads are due, of one tenant or all."""
+def forgive(connection: Connection, tenant: str | None) -> None:
+    """Count the failures of a tenant's threads from 0 again, or of all."""
+    query = update(tables.notes).where(_N.failures > 0).values(failures=0)
+    if tenant is not None:
+        query = query.where(_N.thread.in_(select(_H.number).where(_H.tenant == tenant)))
+    connection.execute(query)
+
+
+def count_due(connection: Connection, tenant: str | None, *, every: int, only_noted: bool) -> Due:
+    """Return how many threads are due, of one tenant or all.
+
+    Args:
+        only_noted: Of those whose notes were ever written or tried.
+    """
     parked = func.coalesce(func.sum(case((_is_parked(), 1), else_=0)), 0)
-    due, dead = connection.execute(_due(select(func.count(), parked), tenant, every)).one()
+    among = _N.thread.is_not(None) if only_noted else true()
+    query = _due(select(func.count(), parked), tenant, every).where(among)
+    due, dead = connection.execute(query).one()
     return Due(due - dead, dead)
 
 

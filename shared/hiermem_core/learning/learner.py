@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import dropwhile, islice
 from typing import TYPE_CHECKING
 
-from hiermem_core.errors import ClosedError, HierMemError, InvalidInputError
+from hiermem_core.errors import ClosedError, HierMemError
 from hiermem_core.faults import reach
 from hiermem_core.learning.asking import UpdateError
 from hiermem_core.learning.chunks import LEAST_LINE_TOKENS
 from hiermem_core.learning.due import is_due
-from hiermem_core.learning.merging import merged
+from hiermem_core.learning.merging import checked_notes, merged
 from hiermem_core.learning.transcript import LEARNED_ROLES
 from hiermem_core.models.events import FactsDropped, NotesLearned, UpdateFailed
 from hiermem_core.threads import reading
@@ -96,6 +96,9 @@ class Learner:
                     stage = "commit"
                     if not self._learn(key, waiting, info, model_id, meta):
                         break
+                else:
+                    self._notes.pass_over(*key, until, onto=waiting.notes.mark)
+            self._tell(UpdateFailed(*key, "commit", "superseded"))
         except UpdateError as error:
             self._failed(key, error)
         except ClosedError:
@@ -108,7 +111,8 @@ class Learner:
 
         Raises:
             ThreadNotFoundError: The tenant has no such thread.
-            InvalidInputError: They cover less than before, or turns that it was not given.
+            InvalidInputError: They cover less than before, or turns that it was not given, or are
+                no notes.
         """
         key = (tenant_id, thread_id)
         for _ in range(_TRIES):
@@ -116,16 +120,16 @@ class Learner:
                 head = reading.require_head(connection, *key)
                 notes = notes_of(connection, head.number)
                 turns = list(_learnable(connection, notes, head.tally.answered_seq))
-            state = make(notes.state, turns) if turns else None
-            if state is None:
+            made = make(notes.state, turns) if turns else None
+            if made is None:
                 return
-            covered = [turn for turn in turns if turn.seq <= state.turn_count]
-            if not covered or state.turn_count > turns[-1].seq:
-                raise InvalidInputError("turn_count", "must be the seq of a turn that was given")
+            seqs = [turn.seq for turn in turns if turn.seq <= made.turn_count]
+            state = checked_notes(made, seqs, newest=turns[-1].seq)
             if self._notes.commit(*key, state, onto=notes.mark):
                 facts = len(state.facts)
-                self._tell(NotesLearned(*key, len(covered), state.turn_count, facts))
+                self._tell(NotesLearned(*key, len(seqs), state.turn_count, facts))
                 return
+        self._tell(UpdateFailed(*key, "commit", "superseded"))
 
     def _due_until(self, key: tuple[str, str], every: int) -> int:
         """Return the seq up to which is learned now; 0: nothing is due.
@@ -169,6 +173,8 @@ class Learner:
             seqs=prompt.chunk.seqs,
             counter=GuardedCounter(self._counter),
         )
+        if new.is_empty:
+            raise UpdateError("reply", "empty")
         if not self._notes.commit(*key, new.state, onto=mark):
             return False
         facts = len(new.state.facts)

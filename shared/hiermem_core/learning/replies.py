@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from hiermem_core.learning.notes_text import says_something
+from hiermem_core.threads.notes_text import says_something
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

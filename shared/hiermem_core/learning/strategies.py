@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.errors import ConfigurationError
+from hiermem_core.errors import ConfigurationError, InvalidInputError
 
 if TYPE_CHECKING:
     from hiermem_core.learning.summary_buffer import SummaryBuffer
@@ -54,7 +54,11 @@ class Strategies:
 
         Raises:
             ConfigurationError: The profile names an unknown strategy.
+            InvalidInputError: Its `update_every_turns` is below 1.
         """
+        every = profile.working_memory.update_every_turns
+        if every is not None and every < 1:
+            raise InvalidInputError("update_every_turns", "must be at least 1")
         name = profile.working_memory.strategy or self._default
         if name not in _NAMES:
             known = ", ".join(_NAMES)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.errors import InvalidInputError
-from hiermem_core.learning.notes_text import fit_notes
 from hiermem_core.threads.counting import tokens_of
+from hiermem_core.threads.notes_text import fit_notes
 from hiermem_core.tokens.counters import GuardedCounter
 
 if TYPE_CHECKING:
@@ -92,15 +91,9 @@ class SummaryBuffer:
         request: Any = None,
         result: Any = None,
     ) -> None:
-        """Learn what is due of the thread, from the stored turns. Reports what fails.
-
-        Raises:
-            InvalidInputError: The profile's `update_every_turns` is below 1.
-        """
+        """Learn what is due of the thread, from the stored turns. Reports what fails."""
         del user_id, request, result
         every = profile.working_memory.update_every_turns
-        if every is not None and every < 1:
-            raise InvalidInputError("update_every_turns", "must be at least 1")
         every = self._every if every is None else every
         self._learner.learn(tenant_id, thread_id, every=every, model_id=cheap_model_id, meta=meta)
 

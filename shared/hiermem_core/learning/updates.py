@@ -8,9 +8,10 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.errors import ClosedError, ConfigurationError, HierMemError
+from hiermem_core.errors import ClosedError, ConfigurationError
 from hiermem_core.faults import reach
-from hiermem_core.learning.due import Due, count_due, due_threads
+from hiermem_core.forks import renewed_after_fork
+from hiermem_core.learning.due import Due, count_due, due_threads, forgive
 from hiermem_core.models.calls import CallMeta
 from hiermem_core.models.events import UpdateFailed
 from hiermem_core.models.ids import new_id
@@ -88,6 +89,7 @@ class UpdateQueue:
         self._tell = tell
         self._worker: Worker[Callable[[], None]] = Worker("hiermem-learn", lambda job: job())
         self._inside = threading.local()
+        renewed_after_fork(self)
 
     def resume(self, tenant: str | None = None) -> int:
         """Have every thread learned that is due; see `Updates.resume`."""
@@ -96,7 +98,8 @@ class UpdateQueue:
             raise ConfigurationError("thread_memory", "keeps its own notes; resume them there")
         if not self._can_learn:
             raise ConfigurationError("chat_model", "is missing; give one to learn with")
-        with self._database.read() as connection:
+        with self._database.write() as connection:
+            forgive(connection, tenant)
             found = due_threads(connection, tenant, every=self._every)
         for key in found:
             self._hand_over(self._answered(*key, profile=_LEARNING))
@@ -115,21 +118,16 @@ class UpdateQueue:
     ) -> None:
         """Have an answer learned from; see `Thread.save_context`."""
         self._database.check_open()
-        given = self._answered(tenant_id, thread_id, profile=profile or Profile(), user_id=user_id)
-        trace_id = meta.trace_id if meta is not None else None
-        answered = replace(
-            given,
-            meta=replace(given.meta, trace_id=trace_id or given.meta.trace_id),
-            request=request,
-            result=result,
-        )
         try:
-            if self._learns is not None and not self._learns(answered.profile):
-                return
-        except HierMemError as error:
+            given = self._answered(
+                tenant_id, thread_id, profile=profile or Profile(), user_id=user_id
+            )
+            trace_id = (meta and meta.trace_id) or given.meta.trace_id
+            given = replace(given, meta=replace(given.meta, trace_id=trace_id))
+            if self._learns is None or self._learns(given.profile):
+                self._hand_over(replace(given, request=request, result=result))
+        except Exception as error:  # noqa: BLE001 - an answer is never broken by what is learned
             self._tell(UpdateFailed(tenant_id, thread_id, "enqueue", type(error).__name__))
-            return
-        self._hand_over(answered)
 
     def learn_by(self, tenant_id: str, thread_id: str, make: MakeNotes) -> None:
         """Have notes made by a function; see `Thread.learn`."""
@@ -143,11 +141,18 @@ class UpdateQueue:
         return not self._is_inside and self._worker.when_idle(timeout)
 
     def count(self, tenant: str | None) -> Due:
-        """Return how many threads are due and given up; none where nothing learns them."""
-        if self._learns is None or not self._can_learn:
+        """Return how many threads are due and given up.
+
+        Without a chat model only those count that were learned or tried with one before.
+        """
+        if self._learns is None:
             return Due()
         with self._database.read() as connection:
-            return count_due(connection, tenant, every=self._every)
+            return count_due(connection, tenant, every=self._every, only_noted=not self._can_learn)
+
+    def after_fork(self) -> None:
+        """Begin outside of the update that forked, in the child."""
+        self._inside = threading.local()
 
     def close(self, timeout: float | None) -> None:
         """Take no more, and wait a while for what runs. Idempotent."""
@@ -168,13 +173,17 @@ class UpdateQueue:
         )
 
     def _hand_over(self, answered: Answered) -> None:
-        """Have an answer learned from: the last of a thread, all for a caller's own memory."""
+        """Have an answer learned from.
+
+        Of a thread and profile the last one waits; of a caller's own memory every one.
+        """
         key = (answered.tenant_id, answered.thread_id)
         is_host = self._learns is None
         save = partial(
             self._memory.save_context, **{name: getattr(answered, name) for name in _FIELDS}
         )
-        self._take(key, object() if is_host else key, "host" if is_host else "commit", save)
+        place = object() if is_host else (*key, answered.profile)
+        self._take(key, place, "host" if is_host else "commit", save)
 
     def _take(
         self, key: tuple[str, str], place: Hashable, stage: Stage, learn: Callable[[], None]
@@ -195,7 +204,7 @@ class UpdateQueue:
                 learn()
         except ClosedError:
             return  # what is not learned is due at the next open
-        except Exception as error:  # noqa: BLE001 - somebody else's memory may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's may raise anything
             self._tell(UpdateFailed(*key, stage, type(error).__name__))
 
     @property

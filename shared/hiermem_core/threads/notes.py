@@ -91,6 +91,23 @@ class NotesStore:
                 reach("updates.before_commit")
         return is_onto
 
+    def pass_over(self, tenant_id: str, thread_id: str, until: int, *, onto: Mark) -> None:
+        """Count turns as covered of which nothing is to be learned, if the mark is still `onto`.
+
+        The rest of an exchange that a reset parts is one of those, and stays so as it grows.
+
+        Raises:
+            ThreadNotFoundError: The tenant has no such thread.
+        """
+        with self._database.write() as connection:
+            head = reading.require_head(connection, tenant_id, thread_id)
+            notes = notes_of(connection, head.number)
+            if _is_onto(notes, onto) and notes.state.turn_count < until:
+                is_reset = notes.state.turn_count == notes.reset_seq
+                reset_seq = until if is_reset else notes.reset_seq
+                state = replace(notes.state, turn_count=until)
+                _write(connection, replace(notes, state=state, reset_seq=reset_seq))
+
     def count_failure(self, tenant_id: str, thread_id: str) -> None:
         """Count one more update that failed; the first since new turns came.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Row, Select, bindparam, func, select
+from sqlalchemy import Row, Select, bindparam, func, select, union_all
 
 from hiermem_core.errors import ThreadNotFoundError
 from hiermem_core.models.moments import from_milliseconds
@@ -58,6 +58,15 @@ _HEAD = select(
 ).where(_H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id"))
 
 _ACTIVE = select(tables.turns).where(_T.thread == bindparam("number"), ~_T.archived)
+
+_OF_IDS = (
+    select(_T.id)
+    .select_from(tables.turns.join(tables.threads))
+    .where(_H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id"))
+    .where(_T.id.in_(bindparam("ids", expanding=True)))
+)
+_KNOWN = union_all(_OF_IDS.where(~_T.archived), _OF_IDS.where(_T.archived))
+"""In two, as the index of ids is of active turns; archived ones are few, and stand together."""
 
 _PAGE = (
     _ACTIVE.where(~_T.standing, _T.seq < bindparam("before"))
@@ -150,18 +159,22 @@ def turns_between(
     return TurnList(_turns(connection, query.order_by(_T.seq.desc()).limit(last))[::-1])
 
 
-def count_of(connection: Connection, number: int, status: Status) -> int:
+def count_of(connection: Connection, number: int, status: Status | None) -> int:
     """Return how many turns of a status a thread has; reads none."""
-    query = select(func.count()).where(_T.thread == number, _T.archived == (status == "archived"))
+    query = select(func.count()).where(_T.thread == number)
+    if status is not None:
+        query = query.where(_T.archived == (status == "archived"))
     return connection.execute(query).scalar_one()
 
 
-def known_ids(connection: Connection, number: int, ids: Sequence[str]) -> set[str]:
-    """Return those of these ids that a turn has, archived or not."""
+def known_ids(
+    connection: Connection, tenant_id: str, thread_id: str, ids: Sequence[str]
+) -> set[str]:
+    """Return those of these ids that a turn of a thread has, archived or not."""
     found: set[str] = set()
     for some in slices(_storable(ids)):
-        query = select(_T.id).where(_T.thread == number, _T.id.in_(some))
-        found |= set(connection.execute(query).scalars())
+        values = {"tenant": tenant_id, "thread_id": thread_id, "ids": some}
+        found |= set(connection.execute(_KNOWN, values).scalars())
     return found
 
 

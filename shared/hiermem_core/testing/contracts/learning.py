@@ -25,6 +25,7 @@ from hiermem_core.testing.contracts.learning_base import (
 )
 from hiermem_core.testing.contracts.samples import asked_and_answered
 from hiermem_core.testing.models import ScriptedModel
+from hiermem_core.tokens.counters import FunctionCounter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -251,15 +252,63 @@ class LearningContract(UpdatesContract):
         for _ in range(9):
             thread.save_context()
         parked, health = len(model.calls), hiermem.health()
-        found = hiermem.updates.resume()
         talk_in(thread, 1)
 
         assert parked == 5
         assert (before.queue_depth, before.dead_jobs) == (1, 0)
         assert (health.queue_depth, health.dead_jobs) == (0, 1)
-        assert found == 0
         assert len(model.calls) == 6
         assert hiermem.health().queue_depth == 1
+
+    def test_an_explicit_resume_tries_what_was_given_up(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        failures: list[Scripted] = [RuntimeError("no network")] * 5
+        model = ScriptedModel([*failures, reply("They spoke.")])
+        hiermem = opened(chat_model=model)
+        thread = talk(hiermem, 3)
+        for _ in range(9):
+            thread.save_context()
+
+        found = hiermem.updates.resume()
+
+        assert found == 1
+        assert thread.state().turn_count == 6
+        assert hiermem.health().dead_jobs == 0
+
+    def test_a_reply_of_which_nothing_can_be_kept_leaves_the_turns_due(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        events: list[Event] = []
+        model = ScriptedModel([reply("", ["<memory> all of it"], [99]), reply("They spoke.")])
+
+        thread = talk(opened(chat_model=model, observer=events.append), 4)
+
+        failed = [event for event in events if isinstance(event, UpdateFailed)]
+        assert [(event.stage, event.reason) for event in failed] == [("reply", "empty")]
+        assert seqs(model.calls[1]) == list(range(1, 9))
+        assert thread.state().summary == "They spoke."
+
+    def test_a_counter_that_raises_stops_no_learning(self, opened: Callable[..., HierMem]) -> None:
+        def count(text: str) -> int:
+            if "Bea" in text:
+                raise ValueError
+            return len(text)
+
+        model = ScriptedModel([reply("They spoke.")])
+        hiermem = opened(chat_model=model, counter=FunctionCounter(count, id="picky"))
+
+        assert talk(hiermem, 3).state().turn_count == 6
+
+    def test_a_window_of_the_size_of_the_notes_goes_on_learning(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        long = "They spoke about the harbour and the weather there. " * 30
+        model = ScriptedModel([reply(long)], window=900)
+
+        thread = talk(opened(chat_model=model), 12)
+
+        assert thread.state().turn_count == 24
 
     def test_under_the_sliding_window_nothing_is_learned(
         self, opened: Callable[..., HierMem]
@@ -295,6 +344,18 @@ class LearningContract(UpdatesContract):
 
         reasons = [event.reason for event in events if isinstance(event, UpdateFailed)]
         assert reasons == ["InvalidInputError", "ConfigurationError"]
+
+    @pytest.mark.parametrize("given", [{"profile": "x"}, {"meta": {"kind": "x"}}])
+    def test_arguments_that_cannot_be_are_told_and_raise_nothing(
+        self, opened: Callable[..., HierMem], given: Any
+    ) -> None:
+        events: list[Event] = []
+        hiermem = opened(chat_model=ScriptedModel([""]), observer=events.append)
+
+        talk(hiermem, 1, **given)
+
+        failed = [event for event in events if isinstance(event, UpdateFailed)]
+        assert [(event.stage, event.reason) for event in failed] == [("enqueue", "AttributeError")]
 
     def test_without_a_chat_model_the_summary_buffer_says_that_it_cannot_learn(
         self, opened: Callable[..., HierMem]

@@ -11,6 +11,7 @@ from hiermem_core.learning.prompts import parse_prompt
 from hiermem_core.models.events import Event, UpdateFailed
 from hiermem_core.models.notes import ThreadState
 from hiermem_core.models.turns import ToolCall, TurnDraft
+from hiermem_core.models.warnings import warning_of
 from hiermem_core.testing.contracts.learning_base import (
     UpdatesContract,
     prompt_text,
@@ -213,3 +214,24 @@ class LearnedTurnsContract(UpdatesContract):
             assert "rhymes" not in prompt_text(call)
             assert all("SUMMARY" not in r["text"] for r in parse_prompt(call.messages).turns)
         assert [seq for call in model.calls for seq in seqs(call)] == list(range(3, 13))
+
+    def test_the_rest_of_an_exchange_that_a_reset_parts_is_seen_and_not_due(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        model = ScriptedModel([reply("New.")])
+        hiermem = opened(chat_model=model)
+        thread = hiermem.tenant("acme").thread("t1")
+        thread.append([TurnDraft(role="user", content="go")])
+        thread.reset()
+        thread.append([TurnDraft(role="assistant", content=f"step {n}") for n in range(8)])
+        found = hiermem.updates.resume()
+        thread.append([TurnDraft(role="assistant", content=f"more {n}") for n in range(8)])
+
+        again = hiermem.updates.resume()
+        left = hiermem.updates.resume()
+        context = thread.context(budget_tokens=40, recall=False)
+        talk_in(thread, 3)
+
+        assert (found, again, left) == (1, 1, 0)
+        assert warning_of(context.warnings, "turns_not_covered") is None
+        assert [seqs(call) for call in model.calls] == [list(range(18, 24))]

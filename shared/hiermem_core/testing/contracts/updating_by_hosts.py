@@ -9,7 +9,7 @@ import pytest
 
 from hiermem_core.errors import ConfigurationError, InvalidInputError
 from hiermem_core.models.events import Event, UpdateFailed
-from hiermem_core.models.notes import ThreadState
+from hiermem_core.models.notes import Fact, ThreadState
 from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad
 from hiermem_core.testing.contracts.learning_base import (
     UpdatesContract,
@@ -95,6 +95,39 @@ class HostMemoryContract(UpdatesContract):
 
         with pytest.raises(InvalidInputError, match="save_context"):
             opened(thread_memory=incomplete)
+
+    @pytest.mark.parametrize(
+        "facts",
+        [("text",), (Fact(7),), (Fact("x", 1, ("yz",)),)],  # type: ignore[arg-type]  # as a host may
+        ids=["text", "number", "source"],
+    )
+    def test_what_is_no_notes_is_told_and_not_stored(
+        self, opened: Callable[..., HierMem], facts: Any
+    ) -> None:
+        events: list[Event] = []
+        hiermem = opened(observer=events.append, inline_updates=True)
+        thread = hiermem.tenant("acme").thread("t1")
+        thread.append(asked_and_answered("a"))
+
+        thread.learn(lambda state, turns: ThreadState("x", facts, 2))
+
+        assert [event.stage for event in events if isinstance(event, UpdateFailed)] == ["host"]
+        assert thread.state() == ThreadState()
+
+    def test_a_fact_without_sources_may_come_from_any_turn(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        hiermem = opened(inline_updates=True)
+        thread = hiermem.tenant("acme").thread("t1")
+        turns = thread.append(asked_and_answered("ab"))
+
+        thread.learn(lambda state, turns: ThreadState("x", (Fact("y"),), 4))
+        learned = thread.state().facts
+        thread.append(asked_and_answered("c"))
+        thread.delete_turns([str(turns[0].id)])
+
+        assert learned == (Fact("y", 4, ((1, 2, 3, 4),)),)
+        assert thread.state().facts == ()
 
 
 class Host:
