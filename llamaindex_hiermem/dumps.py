@@ -9,29 +9,13 @@ from typing import TYPE_CHECKING, Any
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory.types import DEFAULT_CHAT_STORE_KEY
 
-from hiermem_core import HierMem, Origin, ToolCall, Turn, TurnDraft
+from hiermem_core import Origin, ToolCall, Turn, TurnDraft
 from llamaindex_hiermem.messages import message_to_turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MEMORY = ":memory:"
-PRIVATE_TENANT = "llamaindex"
-"""The tenant of memories that live in one process."""
-
 _TYPED = frozenset({"created_at", "origin", "tool_calls", "replaced"})
-
-
-def hiermem_of(location: str | None) -> tuple[HierMem, HierMem | None]:
-    """Return the HierMem of a dump, and the same again if it lives for the caller alone.
-
-    Raises:
-        ConfigurationError: Nothing is stored at the location.
-    """
-    if location is None:
-        hiermem = HierMem.open(MEMORY)
-        return hiermem, hiermem
-    return HierMem.opened(location) or HierMem.open(location, create=False), None
 
 
 def thread_of(data: Mapping[str, Any]) -> str:
@@ -42,7 +26,7 @@ def thread_of(data: Mapping[str, Any]) -> str:
 def turns_of(data: Mapping[str, Any]) -> list[TurnDraft]:
     """Return the turns in a dump, ours or upstream's; empty where it names a location."""
     if "messages" in data:
-        return [_load_turn(turn) for turn in data["messages"]]
+        return load_turns(data["messages"])
     messages = data.get("chat_history")
     if messages is None:
         messages = data.get("chat_store", {}).get("store", {}).get(thread_of(data), [])
@@ -52,6 +36,11 @@ def turns_of(data: Mapping[str, Any]) -> list[TurnDraft]:
 def dump_turns(turns: Sequence[Turn]) -> list[dict[str, Any]]:
     """Return turns as plain JSON."""
     return [_dump_turn(turn) for turn in turns]
+
+
+def load_turns(dumped: Sequence[Mapping[str, Any]]) -> list[TurnDraft]:
+    """Return the turns of plain JSON."""
+    return [_load_turn(turn) for turn in dumped]
 
 
 def _dump_turn(turn: Turn) -> dict[str, Any]:

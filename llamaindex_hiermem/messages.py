@@ -19,7 +19,7 @@ from hiermem_core import (
     load_json,
     to_plain,
 )
-from llamaindex_hiermem.blocks import MessageEncoder, build_block
+from llamaindex_hiermem.blocks import MessageEncoder, block_classes, build_block
 from llamaindex_hiermem.parts import block_of, block_of_call, parts_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FRAMEWORK = "llamaindex"
 
+_BARE = {"block_type", "text"}
 _ROLES = frozenset(role.value for role in MessageRole)
 _CALL_IDS = ("tool_call_id", "tool_id", "call_id", "toolUseId", "id")
 _CALL_NAMES = ("tool_name", "name")
@@ -82,10 +83,11 @@ def restored_message(turn: TurnDraft) -> ChatMessage | None:
 
 def projected_message(turn: TurnDraft) -> ChatMessage:
     """Return a message that says what the neutral form of a turn says."""
-    return _message(_role(turn), _blocks(turn), _kwargs(turn))
+    return made_message(_role(turn), _blocks(turn), _kwargs(turn))
 
 
-def _message(role: str, blocks: Sequence[Any], kwargs: dict[str, Any]) -> ChatMessage:
+def made_message(role: str, blocks: Sequence[Any], kwargs: dict[str, Any]) -> ChatMessage:
+    """Return a message of exactly these blocks."""
     message = ChatMessage(role=MessageRole(role))
     # Set, not passed: the class validates blocks again, which changes them, and it fetches what
     # `additional_kwargs["images"]` points to.
@@ -102,9 +104,19 @@ def _dump(encoder: MessageEncoder, message: ChatMessage) -> str:
 
 
 def _loaded(dump: str) -> ChatMessage:
-    fields = from_plain(load_json(dump))
+    plain = load_json(dump)
+    if _is_bare(plain):
+        text = block_classes()["text"](**plain["blocks"][0])
+        return made_message(plain["role"], [text], {})
+    fields = from_plain(plain)
     blocks = [build_block(block) for block in fields["blocks"]]
-    return _message(fields["role"], blocks, fields["additional_kwargs"])
+    return made_message(fields["role"], blocks, fields["additional_kwargs"])
+
+
+def _is_bare(plain: Any) -> bool:
+    """Tell whether a dump is of a message of one text and nothing else, as most are."""
+    blocks = plain["blocks"]
+    return not plain["additional_kwargs"] and len(blocks) == 1 and blocks[0].keys() == _BARE
 
 
 def _is_plain(message: ChatMessage) -> bool:

@@ -145,7 +145,7 @@ def test_the_slot_of_the_system_prompt_receives_the_block_once(hiermem, thread):
     system = context.messages[0].content
     assert system.startswith("Before <memory>")
     assert system.endswith(f"</memory> between {SLOT} {{brace")
-    assert "They said {memory} and {name}." in system
+    assert "They said &#123;memory&#125; and &#123;name&#125;." in system  # no placeholder
     assert all("<memory>" not in turn.content for turn in context.messages[1:])
 
 

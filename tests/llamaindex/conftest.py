@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from llamaindex.samples import FACT
 
 from hiermem_core import FunctionCounter, HierMem
+from hiermem_core.models.events import SearchServed
 from llamaindex_hiermem import HierMemChatMemoryBuffer
 
 
@@ -20,8 +22,20 @@ def location(request, tmp_path):
 
 
 @pytest.fixture
-def hiermem(location, counter):
-    with HierMem.open(location, counter=counter) as hiermem:
+def events():
+    """Give what was told to the observer so far."""
+    return []
+
+
+@pytest.fixture
+def searches(events):
+    """Return how often something was searched so far."""
+    return lambda: sum(isinstance(event, SearchServed) for event in events)
+
+
+@pytest.fixture
+def hiermem(location, counter, events):
+    with HierMem.open(location, counter=counter, observer=events.append) as hiermem:
         yield hiermem
 
 
@@ -39,6 +53,17 @@ def make_memory(tenant):
             **{"tenant": tenant, "tokenizer_fn": str.split, **options},
             chat_store_key=chat_store_key,
         )
+
+    return make
+
+
+@pytest.fixture
+def knowing(tenant, make_memory):
+    """Return a maker of memories that recall, on a tenant that knows when meetings start."""
+    tenant.remember(FACT)
+
+    def make(**options):
+        return make_memory(**{"recall_k": 3, **options})
 
     return make
 

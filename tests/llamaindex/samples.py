@@ -6,14 +6,17 @@ import os
 import subprocess
 import sys
 import threading
+from inspect import signature
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms import ChatMessage, MessageRole
 from llama_index.core.llms.mock import MockFunctionCallingLLM
+from llama_index.core.memory import Memory
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 import hiermem_core
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 WATCHDOG_SECONDS = 60.0
+takes_a_store = pytest.mark.skipif(
+    "chat_store" not in signature(Memory.from_defaults).parameters,
+    reason="Memory of this core takes no store of others",
+)
 SOURCES = [
     *(
         str(Path(package.__file__ or "").parents[1])
@@ -33,6 +40,7 @@ SOURCES = [
     str(Path(__file__).parents[1]),
 ]
 CITY = {"city": "Oslo"}
+FACT = "Meetings start at nine"
 
 _LETTERS = {
     "U": MessageRole.USER,

@@ -164,6 +164,7 @@ def test_a_dump_names_the_thread_and_holds_turns_of_this_process_only(
         "thread_id": "trip",
         "token_limit": 77,
         "counting": "compat",
+        "recall_k": 0,
     }
     assert [turn["content"] for turn in messages or []] == (
         texts(exchange("old")) if location == ":memory:" else []

@@ -8,6 +8,7 @@ from copy import deepcopy
 import pytest
 from llama_index.core.llms import ChatMessage, MessageRole
 from llama_index.core.memory import BaseMemory, SimpleComposableMemory
+from llama_index.core.memory.types import BaseChatStoreMemory
 from llamaindex.samples import (
     asking,
     assistant,
@@ -43,7 +44,8 @@ UNSTORABLE = {
 
 
 def test_it_is_a_memory_of_the_framework():
-    assert HierMemChatMemoryBuffer.__mro__[1] is BaseMemory
+    assert issubclass(HierMemChatMemoryBuffer, BaseMemory)
+    assert not issubclass(HierMemChatMemoryBuffer, BaseChatStoreMemory)
     assert HierMemChatMemoryBuffer.class_name() == "HierMemChatMemoryBuffer"
 
 

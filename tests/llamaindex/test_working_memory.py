@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse
 from llama_index.core.llms import LLMMetadata, MockLLM
@@ -90,6 +91,23 @@ def test_d20_a_cached_retriever_is_one_in_every_use(notes, cached):
     assert notes.calls == ["tea", "tea"]
     assert "working_memory" not in dir(cached)
     assert not hasattr(notes, "working_memory")
+
+
+def test_d12_what_a_retriever_is_set_to_is_part_of_the_key():
+    index = VectorStoreIndex.from_documents(
+        [Document(text=text) for text in ("green tea", "black tea", "plum")],
+        embed_model=MockEmbedding(embed_dim=4),
+    )
+    retriever = index.as_retriever(similarity_top_k=1)
+    cached = create_working_memory(retriever)
+    counts = []
+
+    for k in (1, 3, 1):
+        retriever.similarity_top_k = k
+        counts.append(len(cached.retrieve("tea")))
+
+    assert counts == [1, 3, 1]
+    assert cached.working_memory.stats().hits == 1
 
 
 class Kept:

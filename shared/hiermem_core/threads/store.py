@@ -142,7 +142,8 @@ class ThreadStore:
             stored = reading.active_turns(connection, head.number)
             same = shared_prefix(stored, ready)
             old, new = stored[same:], ready[same:]
-            self._archive(connection, head, old)
+            if old:
+                self._archive(connection, head, old)
             kept = replace(head, tally=Tally().add(stored[:same]))
             placed = self._place(connection, kept, new) if new else []
             fresh = new_among(placed, last_seq=head.last_seq)
@@ -337,8 +338,7 @@ class ThreadStore:
             )
         self._unlink_calls(connection, head, seqs)
         self._rows.remove(connection, head.tenant, head.number, seqs)
-        if seqs:
-            unlearn(connection, head, seqs)
+        unlearn(connection, head, seqs)
 
     def _remove(
         self, connection: Connection, head: Head, turn_ids: Sequence[str]

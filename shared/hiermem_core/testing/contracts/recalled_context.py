@@ -96,7 +96,8 @@ class RecalledContextContract:
         assert last.content == QUESTION
         assert (first.content or "").startswith("Use {braces} {0}.\n<memory>")
         assert (first.content or "").endswith("</memory>\nAgain: {memory}")
-        assert "llamas say {memory} and {} and {0!r} {memory}" in (first.content or "")
+        said = "llamas say &#123;memory&#125; and {} and {0!r} &#123;memory&#125;"
+        assert said in (first.content or "")
 
     def test_c11_a_slot_with_nothing_to_say_is_empty(self, tenant: Tenant) -> None:
         context = tenant.thread("new").context(
