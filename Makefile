@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PROPERTIES := p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p10_ or p11_ or p12_ or p13_ or p14_ or a29_ or a49_ or working_rules or d11_what
 WORKERS ?= auto
 
-.PHONY: demo test test-long lint format bench clean
+.PHONY: demo test test-long conformance conformance-langchain conformance-llamaindex lint format bench clean
 
 demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no server
 	@$(BIN)/hiermem demo
@@ -19,6 +19,15 @@ test-long: $(VENV)/.develop  ## properties with a thousand examples each, kills 
 	TEST_THREAD_TURNS=10000 $(BIN)/pytest --timeout=1200 tests/core/test_long_thread.py
 	TEST_WORKING_ROUNDS=20 $(BIN)/pytest --timeout=1200 tests/core/test_working_races.py
 	TEST_INDEX_KILLS=24 TEST_INDEX_ROWS=20000 $(BIN)/pytest --timeout=1200 -k a48 tests/core/test_index_crashes.py
+
+conformance: conformance-langchain conformance-llamaindex  ## the frameworks' own tests, on HierMem
+
+conformance-langchain: $(VENV)/.develop  ## LangChain's and LangGraph's own tests; downloads them
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group conformance
+	$(BIN)/pytest --numprocesses=$(WORKERS) tests/conformance
+
+conformance-llamaindex: $(VENV)/.develop  ## LlamaIndex's own tests; LLAMA_INDEX_TESTS names a checkout's
+	$(BIN)/python tests/conformance/llamaindex.py
 
 lint: $(VENV)/.develop  ## style, types and layers
 	$(BIN)/ruff check .
@@ -34,6 +43,7 @@ bench: $(VENV)/.develop  ## measure beside the peers; prints tables, writes benc
 	$(BIN)/python benchmarks/context_cost.py
 	$(BIN)/python benchmarks/learning_cost.py
 	$(BIN)/python benchmarks/working_memory.py
+	$(BIN)/python benchmarks/llamaindex_overhead.py
 	$(BIN)/python benchmarks/search_scale.py
 	if [ -n "$(LOCOMO_FILE)" ]; then $(BIN)/python benchmarks/recall_locomo.py --data "$(LOCOMO_FILE)"; fi
 

@@ -88,6 +88,8 @@ def node_of(hit: Hit) -> NodeWithScore:
         "hiermem_type": hit.type,
         "hiermem_created_at": hit.created_at.isoformat(),
     }
+    if hit.expires_at is not None:
+        facts["hiermem_expires_at"] = hit.expires_at.isoformat()
     node = TextNode(
         id_=hit.id,
         text=hit.content,

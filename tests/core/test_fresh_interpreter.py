@@ -34,7 +34,8 @@ def watch(event, arguments):
 
 def ended_threads():
     for thread in threading.enumerate():
-        if thread is not threading.main_thread() and not thread.daemon:
+        is_ending = not thread.daemon or thread.name == "apart"
+        if thread is not threading.main_thread() and is_ending:
             thread.join(20)
     return threading.active_count()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 import inspect
 import pickle
 
@@ -384,3 +385,83 @@ def test_what_is_made_of_a_lookalike_answers_by_its_own_state():
 
     assert other.search("plum") == ["plum"]
     assert cached.working_memory.stats().calls == 1
+
+
+def test_d12_to_ask_nothing_asks_for_the_default_and_none_for_none():
+    memory = WorkingMemory(lambda query="all": [query])
+
+    answers = [memory.search(), memory.search(None), memory.search("all"), memory.search()]
+
+    assert answers == [["all"], [None], ["all"], ["all"]]
+    assert memory.stats().misses == 2
+    assert memory.invalidate("all") == 1
+
+
+def test_d12_a_query_that_is_needed_and_not_given_is_refused_as_by_the_searcher():
+    memory = WorkingMemory(lambda query, limit=5: [query], normalize=str)
+    memory.search(None)
+
+    for ask in (memory.search, lambda: asyncio.run(memory.asearch(limit=5)), memory.pin):
+        with pytest.raises(TypeError, match="query"):
+            ask()
+    assert memory.get() is None
+
+
+@pytest.mark.parametrize(
+    "option", ["clock", "scope", "normalize", "observer", "is_failure", "generation"]
+)
+def test_an_option_that_cannot_work_is_refused_at_once(option):
+    for wrap in (WorkingMemory, create_working_memory):
+        with pytest.raises(ConfigurationError, match=option):
+            wrap(Counting(), **{option: 5})
+    with pytest.raises(ConfigurationError, match=option):
+        create_working_memory({"search": Counting().search}, **{option: 5})
+
+
+class Versioned:
+    """A searcher whose every change is seen, by each of its methods."""
+
+    def __init__(self):
+        self.version = 0
+        self.loads = 0
+
+    def generation(self):
+        return self.version
+
+    def search(self, query, limit=3):
+        self.loads += 1
+        return [query, limit, self.version]
+
+    find = search
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda thing: thing.search,
+        lambda thing: thing.find,
+        lambda thing: functools.partial(thing.search, limit=4),
+    ],
+)
+@pytest.mark.parametrize("wrap", [create_working_memory, lambda way: WorkingMemory(way).search])
+def test_d17_a_method_has_the_generation_of_its_object(way, wrap):
+    thing = Versioned()
+    search = wrap(way(thing))
+
+    first = [search("tea"), search("tea")]
+    thing.version = 1
+    changed = search("tea")
+
+    assert first[0] == first[1]
+    assert changed[2] == 1
+    assert thing.loads == 2
+
+
+def test_d17_a_tool_made_of_a_method_has_the_generation_of_its_object():
+    thing = Versioned()
+    tools = create_working_memory({"search": thing.search})
+    tools["search"]("tea")
+
+    thing.version = 1
+
+    assert tools["search"]("tea") == ["tea", 3, 1]

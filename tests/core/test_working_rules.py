@@ -11,7 +11,7 @@ import timeit
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
-from enum import Enum, IntEnum
+from enum import Enum, Flag, IntEnum
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,9 @@ from hiermem_core.working.answers import (
     tells_of_failure,
 )
 from hiermem_core.working.copying import UncopyableError, copier
-from hiermem_core.working.keys import UnkeyableError, form_of, freeze
-from hiermem_core.working.shapes import configurable_of
+from hiermem_core.working.fields import fields_of
+from hiermem_core.working.keys import NOT_GIVEN, UnkeyableError, form_of, freeze
+from hiermem_core.working.shapes import configurable_of, owner_of
 from hiermem_core.working.writes import (
     adds,
     content_of,
@@ -138,6 +139,107 @@ def test_d12_what_is_not_the_same_has_another_key(left, right):
     assert freeze(left) != freeze(right)
     assert freeze(left) == freeze(copy.deepcopy(left))
     assert freeze(right) == freeze(copy.deepcopy(right))
+
+
+class Shy(Enum):
+    """Its members look alike."""
+
+    ONE = 1
+    TWO = 2
+
+    def __repr__(self):
+        return "shy"
+
+
+class Access(Flag):
+    READ = 1
+    WRITE = 2
+
+
+def test_d12_members_of_an_enum_are_told_apart_by_their_names():
+    assert freeze(Shy.ONE) != freeze(Shy.TWO)
+    assert freeze(Shy.ONE) == freeze(Shy["ONE"])
+    kinds = [Access.READ, Access.WRITE, Access.READ | Access.WRITE, Access(0)]
+    assert len({freeze(kind) for kind in kinds}) == 4
+
+
+def test_d12_to_ask_nothing_is_not_to_ask_none():
+    needing, optional = form_of(lambda query: query), form_of(lambda query="all": query)
+
+    assert needing.read((), {}).query is NOT_GIVEN
+    assert freeze(NOT_GIVEN) != freeze(None)
+    assert optional.read((), {}).query == "all"
+    assert optional.read((None,), {}).query is None
+
+
+def test_the_owner_of_a_function_is_found_through_what_is_bound_to_it():
+    class Owner:
+        def search(self, query, limit):
+            return [query, limit]
+
+        @classmethod
+        def of(cls, query):
+            return cls
+
+    owner, plain = Owner(), len
+
+    assert owner_of(owner.search) is owner_of(functools.partial(owner.search, limit=1)) is owner
+    assert owner_of(plain) is plain
+    assert owner_of(Owner.of).__func__ is Owner.of.__func__
+
+
+class Retriever:
+    def __init__(self, **fields):
+        vars(self).update(fields)
+        self._top_k = 2
+
+    @property
+    def top_k(self):
+        return self._top_k
+
+    @top_k.setter
+    def top_k(self, value):
+        self._top_k = value
+
+    @property
+    def fixed(self):
+        raise AssertionError("nobody can set it")
+
+
+class ModelRetriever(BaseModel):
+    k: int = 2
+    store: Any = None
+    asked: list[str] = []
+    _hidden: int = PrivateAttr(default=0)
+
+
+@pytest.mark.parametrize("kind", [Retriever, ModelRetriever])
+def test_what_a_retriever_is_set_to_counts_and_what_its_searches_extend_does_not(kind):
+    retriever = kind(k=2, store=Stranger(), asked=[], where={"year": 2024})
+    before = fields_of(retriever)
+
+    retriever.asked.append("tea")
+    retriever._hidden = 1
+    alike = fields_of(retriever)
+    retriever.k = 3
+    other_k = fields_of(retriever)
+    retriever.store = Stranger()
+    other_store = fields_of(retriever)
+
+    assert hash(before) == hash(alike)
+    assert before == alike
+    assert len({before, other_k, other_store}) == 3
+
+
+def test_a_dict_changed_in_place_and_a_property_that_was_set_count():
+    retriever = Retriever(where={"year": 2024}, many=dict.fromkeys(range(1000)), odd={"a": len})
+    before = fields_of(retriever)
+
+    retriever.where["year"] = 2025
+    other_where = fields_of(retriever)
+    retriever.top_k = 5
+
+    assert len({before, other_where, fields_of(retriever)}) == 3
 
 
 class Stranger:
@@ -392,6 +494,20 @@ def test_a_result_expires_with_its_first_entry():
     assert first_expiry(SearchResult([a_hit(expires_at=late), a_hit(expires_at=early)])) == early
     assert first_expiry(SearchResult([a_hit()])) is None
     assert first_expiry([{"expires_at": early}]) is None
+
+
+class Document:
+    def __init__(self, expires_at=None):
+        self.metadata = {} if expires_at is None else {"hiermem_expires_at": expires_at}
+
+
+def test_documents_expire_with_the_entries_behind_them():
+    early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+
+    assert first_expiry([Document(), Document(late), Document(early)]) == early
+    assert first_expiry([Document(late.isoformat()), Document(early.isoformat())]) == early
+    assert first_expiry([Document("soon"), Document(7), Document(datetime(2026, 1, 1))]) is None  # noqa: DTZ001 - of no zone
+    assert first_expiry([Document(), None, {}]) is None
 
 
 @pytest.mark.parametrize(

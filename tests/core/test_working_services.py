@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from functools import partial
 
 import pytest
 from blockbuster import BlockBuster
@@ -338,6 +339,52 @@ def test_a_recall_is_cached_until_a_turn_changes(hiermem, service, change):
     assert sources == ["backend", "cache"]
     assert served.source == "backend"
     assert served.result == plain.recall("plum")
+
+
+WAYS = {
+    "thread": lambda tenant: create_working_memory(tenant.thread("t1")).recall,
+    "thread's recall": lambda tenant: create_working_memory(tenant.thread("t1").recall),
+    "tenant's recall": lambda tenant: create_working_memory(tenant.recall),
+    "part of a recall": lambda tenant: WorkingMemory(partial(tenant.recall, limit=9)).search,
+    "memory's search": lambda tenant: create_working_memory(tenant.memory.search),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
+def test_d17_threads_and_bound_methods_see_every_change(hiermem, service, way):
+    tenant = hiermem.tenant("acme")
+    tenant.thread("t1").append(said(["hello"]))
+    ask = way(tenant)
+    contents = [[hit.content for hit in ask("plum cake")] for _ in range(2)]
+
+    service.store("plum cake")
+    after = [hit.content for hit in ask("plum cake")]
+
+    assert contents[0] == contents[1]
+    assert "plum cake" not in contents[0]
+    assert "plum cake" in after
+
+
+def test_a_bound_search_reads_its_queries_as_its_memory_does(service, events):
+    memory = WorkingMemory(service.search)
+
+    memory.search("plum", mode="keyword")
+    memory.search(MemoryQuery(text=" Plum ", mode="keyword"), limit=10)
+
+    assert memory.stats().hits == 1
+
+
+@pytest.mark.anyio
+async def test_d17_bound_methods_of_the_async_twins_see_every_change(hiermem, service):
+    tenant = AsyncHierMem(hiermem).tenant("acme")
+    await tenant.thread("t1").append(said(["hello"]))
+    ways = [tenant.recall, tenant.thread("t1").recall, tenant.memory.search]
+    asked = [create_working_memory(way) for way in ways]
+    before = [len(await ask("plum")) for ask in asked]
+
+    service.store("plum cake")
+
+    assert [len(await ask("plum")) for ask in asked] == [count + 1 for count in before]
 
 
 @pytest.mark.parametrize("kind", ["entry", "turn"])

@@ -8,14 +8,17 @@ import copy
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool, StructuredTool, tool
+from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import Field
 
-from hiermem_core import create_working_memory
+from hiermem_core import WorkingMemory, create_working_memory
+from langchain_hiermem import HierMemRetriever
 
 
 class Notes(BaseRetriever):
@@ -244,6 +247,69 @@ async def test_a_tool_without_a_coroutine_is_awaited_too(tools, kept):
     assert (await search.ainvoke({"query": "tea"}))["count"] == 1
     assert search.invoke({"query": "tea"})["count"] == 1
     assert kept.searches == 2
+
+
+def test_d12_what_a_retriever_is_set_to_is_part_of_the_key(notes, cached):
+    counts = []
+    for k in (2, 1, 2, 1):
+        notes.k = k
+        counts.append(len(cached.invoke("tea")))
+
+    assert counts == [2, 1, 2, 1]
+    assert len(notes.calls) == 2
+
+
+def test_d12_what_a_vector_store_is_asked_with_is_part_of_the_key():
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=4))
+    store.add_texts(["green tea", "black tea", "plum"])
+    retriever = store.as_retriever(search_kwargs={"k": 1})
+    memory = WorkingMemory(retriever.invoke)
+    few = memory.search("tea")
+
+    retriever.search_kwargs["k"] = 3
+    many = memory.search("tea")
+    retriever.vectorstore = InMemoryVectorStore(DeterministicFakeEmbedding(size=4))
+    none = memory.search("tea")
+
+    assert (len(few), len(many), len(none)) == (1, 3, 0)
+    assert memory.stats().bypassed == 0
+
+
+@pytest.fixture
+def entries(hiermem):
+    tenant = hiermem.tenant("acme")
+    tenant.remember("green tea", namespace="hot")
+    tenant.remember("black tea")
+    return tenant
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("k", 1), ("namespace", "hot"), ("filter", {"a": 1}), ("types", ["working"])],
+)
+def test_d12_a_retriever_of_hiermem_answers_by_its_fields_of_now(entries, field, value):
+    retriever = HierMemRetriever(entries)
+    cached = create_working_memory(retriever)
+    cached.invoke("tea")
+
+    setattr(retriever, field, value)
+
+    assert cached.invoke("tea") == retriever.invoke("tea")
+    assert len(cached.invoke("tea")) < 2
+
+
+def test_d17_a_retriever_of_hiermem_never_answers_with_what_expired(entries, clock):
+    entries.remember("white tea", ttl=30)
+    retriever = HierMemRetriever(entries)
+    cached = create_working_memory(retriever, clock=clock)
+    before = cached.invoke("tea")
+
+    clock.advance(31)
+
+    assert len(before) == 3
+    assert cached.invoke("tea") == retriever.invoke("tea")
+    assert len(cached.invoke("tea")) == 2
+    assert sorted("hiermem_expires_at" in found.metadata for found in before) == [0, 0, 1]
 
 
 def test_a_tool_that_reads_its_config_is_cached_by_what_is_configured(kept):

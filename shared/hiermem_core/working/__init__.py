@@ -1,8 +1,9 @@
 """Working memory: repeated and simultaneous searches cost microseconds, and no answer is stale.
 
 `WorkingMemory(searcher)` is the cache itself, `create_working_memory(searcher)` a lookalike of the
-searcher, or of tools, that uses one. A call is read (`shapes`, `keys`), served (`serving`) by the
-`table` from an answer (`answers`, `copying`) or a flight (`flights`), or else by the searcher.
+searcher, or of tools, that uses one. A call is read (`shapes`, `fields`, `keys`), served
+(`serving`) by the `table` from an answer (`answers`, `copying`) or a flight (`flights`), or else by
+the searcher.
 """
 
 from hiermem_core.working.values import Served, WorkingMemoryStats

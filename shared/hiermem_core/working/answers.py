@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from cachetools import TLRUCache
@@ -13,13 +15,13 @@ from hiermem_core.models.queries import ResultList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from datetime import datetime
 
     from hiermem_core.working.copying import Maker
     from hiermem_core.working.keys import Frozen, Key
     from hiermem_core.working.values import Counters
 
 
+EXPIRES_AT = "hiermem_expires_at"
 _MOST_JSON = 10_000
 
 
@@ -51,11 +53,26 @@ def is_current(kept: Frozen, now: Frozen) -> bool:
 
 
 def first_expiry(result: Any) -> datetime | None:
-    """Return when the first of the entries in a result expires; `None`: no entry ever does."""
-    if not isinstance(result, ResultList):
+    """Return when the first of the entries in a result expires; `None`: no entry ever does.
+
+    A document or node tells it in its metadata, as a moment or in ISO form, by `EXPIRES_AT`.
+    """
+    if isinstance(result, ResultList):
+        moments = [getattr(hit, "expires_at", None) for hit in result]
+    elif isinstance(result, list):
+        moments = [_expiry_told(getattr(document, "metadata", None)) for document in result]
+    else:
         return None
-    moments = [getattr(hit, "expires_at", None) for hit in result]
     return min([moment for moment in moments if moment is not None], default=None)
+
+
+def _expiry_told(metadata: Any) -> datetime | None:
+    """Return when the entry behind a document or node expires, as HierMem's retrievers tell it."""
+    told = metadata.get(EXPIRES_AT) if isinstance(metadata, Mapping) else None
+    if isinstance(told, str):
+        with suppress(ValueError):
+            told = datetime.fromisoformat(told)
+    return told if isinstance(told, datetime) and told.tzinfo is not None else None
 
 
 def tells_of_failure(result: Any) -> bool:
@@ -86,7 +103,7 @@ def is_weak(result: Any) -> bool:
     return isinstance(result, ResultList) and bool(result.warnings)
 
 
-class _Loose(TLRUCache):  # type: ignore[type-arg]
+class _Loose(TLRUCache):  # type: ignore[type-arg]  # it takes types in its stubs only
     """What is kept without a pin; counts what got too old, whoever noticed it."""
 
     def __init__(self, most: int, clock: Callable[[], float]) -> None:
@@ -132,9 +149,10 @@ class Answers:
         if pinned is not None:
             return pinned if self._clock() < pinned.ends_at else None
         try:
-            return self._loose[key]  # type: ignore[no-any-return]
+            found: Answer = self._loose[key]
         except KeyError:
             return None
+        return found
 
     def keep(self, key: Key, answer: Answer, counters: Counters) -> None:
         """Keep an answer, in the place of the one that was there; unless it is too old by now."""

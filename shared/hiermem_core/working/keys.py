@@ -20,6 +20,13 @@ QUERY_NAMES = ("query", "question", "text", "input", "q", "search_query", "query
 """How the parameter of what is asked is called where it is not the first one."""
 
 
+class _NotGiven:
+    """What is asked where nothing is; not the same as to ask `None`."""
+
+
+NOT_GIVEN = _NotGiven()
+
+
 class UnkeyableError(Exception):
     """An argument has no stable key; the call goes straight to the searcher."""
 
@@ -31,10 +38,11 @@ class Key(NamedTuple):
     method: str
     query: Frozen
     arguments: tuple[tuple[str, Frozen], ...]
+    settings: Frozen = None
 
 
 class Asked(NamedTuple):
-    """A call, read: what it asks, and what else decides its answer."""
+    """A call, read: what it asks, `NOT_GIVEN` where nothing, and what else decides its answer."""
 
     query: Any
     arguments: dict[str, Any]
@@ -50,7 +58,7 @@ def freeze(value: Any) -> Frozen:
     """
     kind = type(value)
     if kind in _PLAIN:
-        return value  # type: ignore[no-any-return]
+        return _itself(value)
     rule = _RULES.get(kind)
     if rule is None:
         rule = _rule_of(value)
@@ -58,7 +66,9 @@ def freeze(value: Any) -> Frozen:
 
 
 def _rule_of(value: Any) -> Callable[[Any], Frozen]:
-    if isinstance(value, Enum | PurePath):
+    if isinstance(value, Enum):
+        return _by_name
+    if isinstance(value, PurePath):
         return repr
     if isinstance(value, type):
         return _itself
@@ -72,7 +82,12 @@ def _rule_of(value: Any) -> Callable[[Any], Frozen]:
 
 
 def _itself(value: Any) -> Frozen:
-    return value  # type: ignore[no-any-return]
+    itself: Frozen = value
+    return itself
+
+
+def _by_name(value: Enum) -> Frozen:
+    return value.name or freeze(value.value)  # several flags at once have no name
 
 
 def _by_items(value: Any) -> Frozen:
@@ -100,7 +115,7 @@ def _by_bytes(value: Any) -> Frozen:
     return (value.dtype.str, value.shape, value.tobytes())
 
 
-_PLAIN = frozenset({str, bytes, type(None), type(Ellipsis)})
+_PLAIN = frozenset({str, bytes, type(None), type(Ellipsis), _NotGiven})
 _RULES: Mapping[type, Callable[[Any], Frozen]] = {
     **dict.fromkeys((int, bool), _itself),
     **dict.fromkeys((float, complex, datetime, date, time, timedelta, timezone), repr),
@@ -124,6 +139,7 @@ class CallForm:
         names: Of its positional parameters; a slash ahead of those that have no name outside.
         query: The parameter that says what is asked; `None`: the likeliest of those given.
         defaults: Frozen. An argument that equals its default is as good as left out.
+        unasked: What the method asks where no query is given; `NOT_GIVEN`: it needs one.
         views: What of a parameter decides the answer, by default all of it; `None`: nothing.
         opened: By the name of a class of queries, the field of it that holds the text; the other
             fields count as arguments.
@@ -134,6 +150,7 @@ class CallForm:
     defaults: Mapping[str, Frozen] = field(default_factory=dict)
     views: Mapping[str, View] = field(default_factory=dict)
     opened: Mapping[str, str] = field(default_factory=dict)
+    unasked: Any = NOT_GIVEN
 
     def read(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Asked:
         """Return what a call asks.
@@ -149,7 +166,7 @@ class CallForm:
             given.update(kwargs)
             if len(given) != len(args) + len(kwargs):
                 raise UnkeyableError
-        query = given.pop(self.query or _likely_query(given), None)
+        query = given.pop(self.query or _likely_query(given), self.unasked)
         if type(query) is not str and type(query).__name__ in self.opened and is_dataclass(query):
             parts = _told_fields(query)
             text = parts.pop(self.opened[type(query).__name__], None)
@@ -214,6 +231,7 @@ def form_of(
     """
     named: dict[str, Any] = dict(defaults or {})
     names: list[str] = []
+    raw: dict[str, Any] = {}
     for parameter in _parameters(function):
         name = parameter.name
         if parameter.kind is parameter.POSITIONAL_ONLY:
@@ -221,7 +239,7 @@ def form_of(
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             names.append(name)
         if parameter.default is not parameter.empty:
-            named[name] = parameter.default
+            named[name] = raw[name] = parameter.default
     frozen: dict[str, Frozen] = {}
     for name, value in named.items():
         try:
@@ -230,7 +248,8 @@ def form_of(
         except UnkeyableError:
             continue
     asked = _query_name(names, query)
-    return CallForm(tuple(names), asked, frozen, dict(views or {}), dict(opened or {}))
+    unasked = raw.get(asked or "", NOT_GIVEN)
+    return CallForm(tuple(names), asked, frozen, dict(views or {}), dict(opened or {}), unasked)
 
 
 def _query_name(names: list[str], query: str | None) -> str | None:

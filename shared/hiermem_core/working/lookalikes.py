@@ -35,12 +35,12 @@ def lookalike(original: Any, methods: Mapping[str, Callable[..., Any]], extra: A
         "__doc__": kind.__doc__,
         "__reduce_ex__": lambda _self, protocol: _reduced(original, protocol),
         "__dir__": lambda _self: dir(original),
+        "__getattr__": _looking_up(kind, extra),
     }
     for name, method in methods.items():
         body[name] = _placed(getattr(kind, name), method, state)
     try:
         made = types.new_class(kind.__name__, (kind,), {}, lambda space: space.update(body))
-        made.__getattr__ = _looking_up(made, extra)  # type: ignore[attr-defined]
         fresh: Any = object.__new__(made)
     except TypeError as error:
         reason = f"{kind.__name__} cannot be subclassed; use WorkingMemory(...).search instead"
@@ -67,7 +67,9 @@ def _placed(inherited: Any, method: Callable[..., Any], state: list[Any]) -> Any
 
     A copy made of the object has a state of its own, and keeps the inherited method.
     """
-    is_ours: Callable[[Any], bool] = lambda self: vars(self) is state[0]  # noqa: E731
+
+    def is_ours(thing: Any) -> bool:
+        return vars(thing) is state[0]
 
     if _is_coroutine_function(inherited):
 
@@ -90,8 +92,8 @@ def _is_coroutine_function(function: Any) -> bool:
     return bool(getattr(getattr(function, "__code__", None), "co_flags", 0) & 0x80)
 
 
-def _looking_up(made: type, extra: Any) -> Callable[[Any, str], Any]:
-    inherited = getattr(made, "__getattr__", None)
+def _looking_up(kind: type, extra: Any) -> Callable[[Any, str], Any]:
+    inherited = getattr(kind, "__getattr__", None)
 
     def look_up(self: Any, name: str) -> Any:
         if name == "working_memory":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -65,10 +65,13 @@ def checked_options(
         raise ConfigurationError("ttl_seconds", "must be 0 or more seconds; give 0 to keep nothing")
     if type(max_entries) is not int or max_entries < 1:
         raise ConfigurationError("max_entries", "must be a whole number above 0; give at least 1")
-    if isinstance(scope, str):
-        raise ConfigurationError("scope", f"must be a sequence of parts; give ({scope!r},)")
+    if not callable(getattr(clock, "monotonic", clock)):
+        raise ConfigurationError("clock", "must be a Clock, or a function that returns seconds")
+    check_function("normalize", normalize)
+    check_function("is_failure", is_failure)
+    check_function("observer", observer)
     return Options(
-        scope=scope if callable(scope) else _constant(tuple(scope)),
+        scope=_checked_scope(scope),
         tenant=_first_text(scope),
         ttl_seconds=float(ttl_seconds),
         max_entries=max_entries,
@@ -80,6 +83,26 @@ def checked_options(
         auto_populate=auto_populate,
         observer=observer,
     )
+
+
+def check_function(name: str, value: Any) -> None:
+    """Check an option that is a function or `None`.
+
+    Raises:
+        ConfigurationError: It cannot be called.
+    """
+    if value is not None and not callable(value):
+        raise ConfigurationError(name, "must be a function; leave it out for the usual one")
+
+
+def _checked_scope(scope: Scope) -> Callable[[], Sequence[Hashable]]:
+    if callable(scope):
+        return scope
+    if isinstance(scope, str | bytes):
+        raise ConfigurationError("scope", "is one part; give a sequence of parts, such as (part,)")
+    if not isinstance(scope, Iterable):
+        raise ConfigurationError("scope", "must be a sequence of parts; give (part,) for one")
+    return _constant(tuple(scope))
 
 
 def _is_number(value: Any) -> bool:

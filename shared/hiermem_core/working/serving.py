@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import contextvars
 import logging
 import math
+import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.forks import renewed_after_fork
 from hiermem_core.models.events import RecallServed
+from hiermem_core.pool import Pool
 from hiermem_core.working.answers import Answer, first_expiry, hits_in, is_weak
 from hiermem_core.working.copying import UncopyableError, copier
 from hiermem_core.working.flights import LOST, Flight, Landing, TaskWaiter, ThreadWaiter, loading
@@ -52,7 +53,9 @@ class Serving:
     """Serve calls for threads, tasks and several event loops at once.
 
     A load belongs to no caller. In threads it runs in the first caller's thread; of tasks it is a
-    task of its own, or runs in a private thread where the searcher cannot be awaited.
+    task of its own, or runs in a private thread where the searcher cannot be awaited. Generations
+    are read in a thread of their own, so that no call waits for the load of another one. Neither
+    loads nor reads keep a process alive.
     """
 
     def __init__(self, options: Options) -> None:
@@ -60,8 +63,10 @@ class Serving:
         self._options = options
         self._clock = options.monotonic
         self._tasks: set[asyncio.Task[None]] = set()
-        self._loaders: concurrent.futures.ThreadPoolExecutor | None = None
-        self._checkers: concurrent.futures.ThreadPoolExecutor | None = None
+        self._loaders = Pool(_LOAD_THREADS, name="hiermem-load", finishes=False)
+        self._checkers = Pool(1, name="hiermem-check", finishes=False)
+        for pool in (self._loaders, self._checkers):
+            weakref.finalize(self, pool.close, wait=False).atexit = False
         renewed_after_fork(self)
 
     def serve(self, call: Call) -> Served[Any]:
@@ -118,9 +123,7 @@ class Serving:
                 return await call.agenerate()
             if call.generation is None:
                 return None
-            return await asyncio.get_running_loop().run_in_executor(
-                self._checking(), call.generation
-            )
+            return await self._checkers.run(call.generation)
         except Exception:
             self.table.count_failure()
             raise
@@ -129,7 +132,6 @@ class Serving:
         """Go on with what the forking thread can still use."""
         self.table.after_fork()
         self._tasks = set()
-        self._loaders = self._checkers = None
 
     def _attempt(self, call: Call, key: Key, load: Callable[[], Any]) -> Served[Any] | None:
         """Answer a call; `None` where the flight it joined was lost, and it starts anew."""
@@ -203,9 +205,9 @@ class Serving:
         try:
             if call.aload is None:
                 flight.is_queued = True
-                context = contextvars.copy_context()
-                self._loading().submit(lambda: context.run(self._fly, call.load, flight))
+                self._loaders.submit(self._fly, call.load, flight)
             else:
+                self._forget_lost()
                 task = asyncio.ensure_future(self._afly(call.aload, flight))
                 self._tasks.add(task)
                 task.add_done_callback(lambda task: self._forget(task, flight))
@@ -284,9 +286,7 @@ class Serving:
     async def _straight(self, call: Call) -> Any:
         if call.aload is not None:
             return await call.aload()
-        context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._loading(), lambda: context.run(_called, call.load))
+        return await self._loaders.run(_called, call.load)
 
     async def _free(self) -> None:
         """Wait, without blocking the event loop, until no thread holds the table's lock."""
@@ -302,22 +302,12 @@ class Serving:
             task.exception()
         self.table.give_up(flight)
 
-    def _loading(self) -> concurrent.futures.ThreadPoolExecutor:
-        with self.table.lock:
-            if self._loaders is None:
-                self._loaders = concurrent.futures.ThreadPoolExecutor(
-                    _LOAD_THREADS, thread_name_prefix="hiermem-load"
-                )
-            return self._loaders
-
-    def _checking(self) -> concurrent.futures.ThreadPoolExecutor:
-        """Return a thread for generations alone, so that a check never waits for a load."""
-        with self.table.lock:
-            if self._checkers is None:
-                self._checkers = concurrent.futures.ThreadPoolExecutor(
-                    1, thread_name_prefix="hiermem-check"
-                )
-            return self._checkers
+    def _forget_lost(self) -> None:
+        """Let the tasks go, without a log line, whose event loop was closed while they ran."""
+        for task in tuple(self._tasks):
+            if task.get_loop().is_closed():
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001 - no other way
+                self._tasks.discard(task)
 
     def _tell(self, call: Call, served: Served[Any]) -> None:
         observer = self._options.observer

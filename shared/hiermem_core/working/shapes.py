@@ -8,6 +8,9 @@
 | `search`, `recall`, `retrieve` or `invoke` | that, and its twin with an a before it |
 | nothing of these, and can be called | calling it |
 
+A method of something that searches, such as `tenant.recall`, is taken like the thing itself. What
+the public fields of a retriever are set to counts; see `hiermem_core.working.fields`.
+
 A searcher may say more of itself, by methods it has or not:
 - `generation()`: a figure that changes with all that can change an answer;
 - `cache_text(text, arguments)`: what of a question's text decides the answer.
@@ -18,11 +21,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import MISSING, dataclass, fields
+from functools import partial
 from typing import Any
 
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.models.queries import MemoryQuery
+from hiermem_core.working.fields import fields_of
 from hiermem_core.working.keys import CallForm, Frozen, View, form_of
+from hiermem_core.working.options import check_function
 
 Ask = Callable[..., Any]
 AsyncAsk = Callable[..., Coroutine[Any, Any, Any]]
@@ -37,6 +43,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("retrieve",), ("retrieve",)),
     (("invoke",), ("invoke", "ainvoke")),
 )
+_RETRIEVERS = (_SHAPES[1][0], _SHAPES[2][0])
 _MEMORY_SERVICE = ("search", "search_semantic", "retrieve", "generation")
 _PLUMBING = ("__", "checkpoint")
 
@@ -53,6 +60,7 @@ class Searcher:
         generation: Reads its generation; `None`: it has none.
         agenerate: Reads it by awaiting, where there is no other way.
         same_text: Returns what of a text decides the answer.
+        settings: Reads what it is set to; `None`: nothing that is known.
     """
 
     method: str
@@ -64,6 +72,7 @@ class Searcher:
     agenerate: Callable[[], Coroutine[Any, Any, Frozen]] | None = None
     same_text: SameText | None = None
     tenant: str = ""
+    settings: Callable[[], Frozen] | None = None
 
     @property
     def has_generation(self) -> bool:
@@ -78,23 +87,34 @@ def recognise(thing: Any, generation: Callable[[], Frozen] | None = None) -> Sea
         generation: Stands for the one it has.
 
     Raises:
-        ConfigurationError: It has nothing that searches.
+        ConfigurationError: It has nothing that searches, or `generation` is no function.
     """
     names = _names_of(thing)
     ask, aask = _ways_of(thing, names)
-    read, await_it = _generations_of(thing, generation)
-    is_tenant = names == ("recall",) and hasattr(thing, "memory")
+    owner = owner_of(thing) if names == ("__call__",) else thing
+    read, await_it = generations_of(owner, generation)
+    shape = owner if owner is thing or _searches_by(owner, thing) else thing
     return Searcher(
         method=names[0],
         names=names,
-        form=_form(thing, ask or aask),
+        form=_form(shape, ask or aask),
         ask=ask,
         aask=aask,
         generation=read,
         agenerate=await_it,
-        same_text=_same_text_of(thing),
-        tenant=_tenant_of(thing, is_tenant=is_tenant),
+        same_text=_same_text_of(shape),
+        tenant=_tenant_of(owner),
+        settings=partial(fields_of, owner) if _is_retriever(owner) else None,
     )
+
+
+def owner_of(function: Any) -> Any:
+    """Return the object whose method a function is; the function itself where it is of none."""
+    bare = function
+    while isinstance(bare, partial):
+        bare = bare.func
+    owner = getattr(bare, "__self__", None) if inspect.ismethod(bare) else None
+    return function if owner is None or isinstance(owner, type) else owner
 
 
 def is_awaited(function: Any) -> bool:
@@ -138,10 +158,30 @@ def _ways_of(thing: Any, names: tuple[str, ...]) -> tuple[Ask | None, AsyncAsk |
     return ask, aask
 
 
-def _generations_of(
-    thing: Any, given: Callable[[], Frozen] | None
+def _searches_by(owner: Any, method: Any) -> bool:
+    """Tell whether a method is one that its object is asked by."""
+    try:
+        return getattr(method, "__name__", "") in _names_of(owner)
+    except ConfigurationError:
+        return False
+
+
+def _is_retriever(thing: Any) -> bool:
+    return hasattr(thing, "__dict__") and any(
+        all(hasattr(thing, name) for name in needed) for needed in _RETRIEVERS
+    )
+
+
+def generations_of(
+    thing: Any, given: Callable[[], Frozen] | None = None
 ) -> tuple[Callable[[], Frozen] | None, Callable[[], Coroutine[Any, Any, Frozen]] | None]:
-    read: Any = given or getattr(thing, "generation", None)
+    """Return how the generation of a thing is read: by calling, or else by awaiting.
+
+    Raises:
+        ConfigurationError: The one given is no function.
+    """
+    check_function("generation", given)
+    read: Any = getattr(thing, "generation", None) if given is None else given
     if not callable(read):
         return None, None
     if not is_awaited(read):
@@ -169,7 +209,8 @@ def _query_defaults() -> dict[str, Any]:
 def _same_text_of(thing: Any) -> SameText | None:
     declared = getattr(thing, "cache_text", None)
     if callable(declared):
-        return declared  # type: ignore[no-any-return]
+        same: SameText = declared
+        return same
     if all(hasattr(thing, name) for name in _MEMORY_SERVICE):
         return _text_of_words
     return None
@@ -183,6 +224,7 @@ def _text_of_words(text: str, arguments: Mapping[str, Any]) -> str:
     return bare.lower() if bare.isascii() else bare
 
 
-def _tenant_of(thing: Any, *, is_tenant: bool) -> str:
+def _tenant_of(thing: Any) -> str:
+    is_tenant = hasattr(thing, "recall") and hasattr(thing, "memory")
     name = getattr(thing, "name" if is_tenant else "tenant_id", "")
     return name if isinstance(name, str) else ""

@@ -81,8 +81,9 @@ class Table:
                 counters.hits += 1
                 return Step(counters, answer=answer)
             ahead = self._flights.get(key)
-            if ahead is None or not self._is_joinable(ahead, flight.generation):
+            if ahead is None or not _is_joinable(ahead, flight.generation):
                 counters.misses += 1
+                self._forget_lost()
                 flight.waiters = []
                 self._flights[key] = flight
                 self._running.add(flight)
@@ -223,11 +224,16 @@ class Table:
         self._answers.drop([key], self._counters)
         return None
 
-    def _is_joinable(self, flight: Flight, generation: Frozen) -> bool:
-        if flight.is_lost:
+    def _forget_lost(self) -> None:
+        """Let the flights go whose event loop was closed, so that none stays for ever."""
+        for flight in [flight for flight in self._running if flight.is_lost]:
             self._running.discard(flight)
-            return False
-        return is_current(flight.generation, generation)
+            if self._flights.get(flight.key) is flight:
+                del self._flights[flight.key]
+
+
+def _is_joinable(flight: Flight, generation: Frozen) -> bool:
+    return not flight.is_lost and is_current(flight.generation, generation)
 
 
 def _must_not_block(callers: tuple[Flight, ...], ahead: Flight) -> bool:

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.working.keys import CallForm, Frozen, View, form_of
-from hiermem_core.working.shapes import Searcher, configurable_of, is_awaited
+from hiermem_core.working.shapes import (
+    Searcher,
+    configurable_of,
+    generations_of,
+    is_awaited,
+    owner_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -42,13 +48,15 @@ class Tool:
     def searcher(self, generation: Callable[[], Frozen] | None) -> Searcher:
         """Return how it is asked."""
         ways = self.ways.values()
+        read, await_it = generations_of(owner_of(self.function), generation)
         return Searcher(
             method=self.name,
             names=tuple(self.ways),
             form=self._form(),
             ask=next((way for way in ways if not is_awaited(way)), None),
             aask=next((way for way in ways if is_awaited(way)), None),
-            generation=generation,
+            generation=read,
+            agenerate=await_it,
         )
 
     def _form(self) -> CallForm:
@@ -96,7 +104,7 @@ def _ways(thing: Any, names: Iterable[str]) -> dict[str, Callable[..., Any]]:
 
 
 def _langchain(thing: Any, name: str | None) -> Tool:
-    function = getattr(thing, "func", None) or getattr(thing, "coroutine", None) or thing._run  # noqa: SLF001
+    function = getattr(thing, "func", None) or getattr(thing, "coroutine", None) or thing._run  # noqa: SLF001 - what tools of one's own define
     views: dict[str, View] = {
         "run_manager": None,
         "callbacks": None,

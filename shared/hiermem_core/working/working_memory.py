@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import InvalidInputError
-from hiermem_core.working.keys import Frozen, Key, UnkeyableError, freeze
+from hiermem_core.working.keys import NOT_GIVEN, Frozen, Key, UnkeyableError, freeze
 from hiermem_core.working.options import Options, checked_options
 from hiermem_core.working.serving import Call, Serving
 from hiermem_core.working.shapes import Searcher, recognise
@@ -26,13 +26,17 @@ class WorkingMemory:
 
     An answer equals the searcher's own in type, fields, order and values, and is a copy that
     nobody else sees. A changed entry is never missed: where the searcher has a `generation`, it is
-    compared at every call. Safe to use from threads, tasks and several event loops at once.
+    compared at every call. Content is as of the newest write of what it searches; scores, and the
+    order they give, may differ from fresh ones where only other rows, such as those of another
+    tenant, changed how rare a word is. Safe to use from threads, tasks and several event
+    loops at once, and keeps no process alive: a load nobody waits for ends with it.
 
     Args:
         searcher: A `MemoryService` or a tenant, or their async twins; a retriever of LangChain or
             LlamaIndex; anything with `search`; a function. See `hiermem_core.working.shapes`.
         scope: What the searcher is bound to, such as the tenant; a function where that changes
-            from call to call. Part of every key.
+            from call to call. Part of every key. What the public fields of a retriever are set to
+            is part of it already; what else a searcher is set to belongs here.
         ttl_seconds: How old an answer may get, from the start of its load; 0 keeps nothing and
             still lets simultaneous calls share a load.
         max_entries: Answers kept at most; the least recently used one leaves first.
@@ -272,12 +276,15 @@ class Asking:
             asked = searcher.form.read(args, given)
             query = self._counted(searcher, asked.query, asked.arguments)
             arguments = searcher.form.arguments(asked.arguments)
-            return Key(self._scope(), searcher.method, freeze(query), arguments)
+            settings = None if searcher.settings is None else searcher.settings()
+            return Key(self._scope(), searcher.method, freeze(query), arguments, settings)
         except (UnkeyableError, RecursionError):
             return None
 
     def _counted(self, searcher: Searcher, query: Any, arguments: Mapping[str, Any]) -> Any:
         """Return what of a query counts."""
+        if query is NOT_GIVEN:
+            return query
         if self.options.normalize is not None:
             return self.options.normalize(query)
         if searcher.same_text is not None and type(query) is str:

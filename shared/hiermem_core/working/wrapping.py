@@ -49,9 +49,8 @@ def create_working_memory(searcher_or_tools: Any, **options: Any) -> Any:
     searcher = recognise(searcher_or_tools, options.pop("generation", None))
     memory = WorkingMemory(searcher, **options)
     wrap = _Wrap(memory, [searcher])
-    if searcher.names == ("__call__",) and not hasattr(type(searcher_or_tools), "__dict__"):
-        return wrap.function(searcher_or_tools, searcher)
-    if searcher.names == ("__call__",) and hasattr(searcher_or_tools, "__name__"):
+    is_partial = isinstance(searcher_or_tools, functools.partial)
+    if searcher.names == ("__call__",) and (is_partial or hasattr(searcher_or_tools, "__name__")):
         return wrap.function(searcher_or_tools, searcher)
     return wrap.whole(searcher_or_tools, searcher)
 

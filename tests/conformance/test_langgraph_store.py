@@ -1,24 +1,11 @@
-"""LangGraph's own tests of its stores, run on `HierMemStore`.
-
-They ship in source distributions, which are downloaded: set `UPSTREAM_TESTS=1` to run them, where
-the group `conformance` is installed. What runs is upstream's file as it is, but for the import of
-the store under test.
-"""
+"""LangGraph's own tests of its stores, run on `HierMemStore`."""
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
-import tarfile
-
 import pytest
+from conformance.upstream import Upstream
 
-pytestmark = [
-    pytest.mark.skipif(not os.environ.get("UPSTREAM_TESTS"), reason="downloads; ask for it"),
-    pytest.mark.timeout(600),
-]
+pytestmark = pytest.mark.timeout(600)
 
 SHIM = '''
 """Stores that are made as upstream makes its own, each on an empty location."""
@@ -103,27 +90,6 @@ AsyncSqliteStore = AsyncStore
 SqliteIndexConfig = dict
 '''
 
-SETTINGS = """
-[pytest]
-anyio_mode = auto
-addopts = --import-mode=importlib -p no:cacheprovider -p no:asyncio -rfE -q
-markers =
-    asyncio: an asynchronous test
-    flaky: may fail by the clock
-pythonpath = .
-"""
-
-BACKEND = """
-import pytest
-
-@pytest.fixture(scope="session")
-def anyio_backend():
-    return "asyncio"
-"""
-
-SQLITE = ("langgraph-checkpoint-sqlite", "3.1.2")
-CHECKPOINT = ("langgraph-checkpoint", "4.3.2")
-
 IMPORTS = {
     r"from langgraph\.store\.memory import InMemoryStore": "from shim import InMemoryStore",
     r"from langgraph\.store\.sqlite import": "from shim import",
@@ -137,63 +103,19 @@ IMPORTS = {
 }
 
 
-@pytest.fixture
-def upstream(tmp_path):
-    """Give what runs a file of a source distribution; returns the outcome of each test."""
-
-    def run(source, name, helpers=()):
-        project, version = source
-        folder = unpacked(project, version, tmp_path)
-        place = tmp_path / "run"
-        place.mkdir()
-        (place / "shim.py").write_text(SHIM, "utf-8")
-        (place / "pytest.ini").write_text(SETTINGS, "utf-8")
-        (place / "conftest.py").write_text(BACKEND, "utf-8")
-        for file in (name, *helpers):
-            text = (folder / "tests" / file).read_text("utf-8")
-            for pattern, ours in IMPORTS.items():
-                text = re.sub(pattern, ours, text)
-            (place / file).write_text(text, "utf-8")
-        return outcomes(place, name)
-
-    return run
+CHECKPOINT = Upstream("langgraph-checkpoint", "4.3.2", SHIM, IMPORTS)
+SQLITE = Upstream("langgraph-checkpoint-sqlite", "3.1.2", SHIM, IMPORTS)
 
 
-def unpacked(project, version, folder):
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary"]
-    options = [":all:", "--no-build-isolation", "--dest", str(folder), f"{project}=={version}"]
-    subprocess.run([*command, *options], check=True, timeout=300)
-    (archive,) = folder.glob("*.tar.gz")
-    with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
-    return folder / archive.name.removesuffix(".tar.gz")
-
-
-def outcomes(place, name):
-    """Return how many tests passed, and the names of the others without their parameters."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "pytest", name],
-        cwd=place,
-        capture_output=True,
-        text=True,
-        timeout=580,
-        check=False,
-    )
-    failed = re.findall(r"^(?:FAILED|ERROR) \S+?::(\S+)", ended.stdout, re.MULTILINE)
-    passed = re.search(r"(\d+) passed", ended.stdout)
-    assert passed, ended.stdout + ended.stderr
-    return int(passed[1]), sorted(one.partition("[")[0] for one in failed), ended.stdout
-
-
-def test_the_tests_of_the_store_in_memory(upstream):
-    passed, failed, told = upstream(CHECKPOINT, "test_store.py", ["embed_test_utils.py"])
+def test_the_tests_of_the_store_in_memory(tmp_path):
+    passed, failed, told = CHECKPOINT.run(tmp_path, "test_store.py", ["embed_test_utils.py"])
 
     assert failed == [], told
     assert passed == 117
 
 
-def test_the_tests_of_the_store_in_sqlite(upstream):
-    passed, failed, told = upstream(SQLITE, "test_store.py")
+def test_the_tests_of_the_store_in_sqlite(tmp_path):
+    passed, failed, told = SQLITE.run(tmp_path, "test_store.py")
 
     assert sorted(failed) == [
         "test_escape_glob_literal",  # of their SQL
@@ -211,15 +133,15 @@ def test_the_tests_of_the_store_in_sqlite(upstream):
     assert passed == 92
 
 
-def test_the_tests_of_its_times_to_live(upstream):
-    passed, failed, told = upstream(SQLITE, "test_ttl.py")
+def test_the_tests_of_its_times_to_live(tmp_path):
+    passed, failed, told = SQLITE.run(tmp_path, "test_ttl.py")
 
     assert failed == [], told
     assert passed == 11
 
 
-def test_the_tests_of_its_asynchronous_store(upstream):
-    passed, failed, told = upstream(SQLITE, "test_async_store.py", ["test_store.py"])
+def test_the_tests_of_its_asynchronous_store(tmp_path):
+    passed, failed, told = SQLITE.run(tmp_path, "test_async_store.py", ["test_store.py"])
 
     assert failed == ["test_no_running_loop"] * 2, told  # ours may be called on a loop
     assert passed == 37
