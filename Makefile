@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PROPERTIES := p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p10_ or p11_ or p12_ or p13_ or p14_ or a29_ or a49_ or working_rules or d11_what
 WORKERS ?= auto
 
-.PHONY: demo test test-long conformance conformance-langchain conformance-llamaindex lint format bench clean
+.PHONY: demo test test-long conformance conformance-langchain conformance-llamaindex lint format bench docs clean
 
 demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no server
 	@$(BIN)/hiermem demo
@@ -44,8 +44,12 @@ bench: $(VENV)/.develop  ## measure beside the peers; prints tables, writes benc
 	$(BIN)/python benchmarks/learning_cost.py
 	$(BIN)/python benchmarks/working_memory.py
 	$(BIN)/python benchmarks/llamaindex_overhead.py
+	$(BIN)/python benchmarks/importing.py
 	$(BIN)/python benchmarks/search_scale.py
 	if [ -n "$(LOCOMO_FILE)" ]; then $(BIN)/python benchmarks/recall_locomo.py --data "$(LOCOMO_FILE)"; fi
+
+docs: $(VENV)/.develop  ## write docs/cli.md from the commands
+	$(BIN)/python docs/write_cli.py
 
 clean:  ## remove what make has made
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis

@@ -42,6 +42,13 @@ if TYPE_CHECKING:
     from hiermem_core.exporting.report import ExportReport, ReadItem, ReadReport
     from hiermem_core.exporting.restoring import RestoreReport, restore_backup
     from hiermem_core.hiermem import HierMem
+    from hiermem_core.importing.importer import aimport_memories, find_stores, import_memories
+    from hiermem_core.importing.report import (
+        ImportItem,
+        ImportProgress,
+        ImportReport,
+        StoreReport,
+    )
     from hiermem_core.learning.chat_models import as_chat_model
     from hiermem_core.models import events
     from hiermem_core.models.calls import CallMeta, Completion, PromptMessage
@@ -106,6 +113,7 @@ if TYPE_CHECKING:
     from hiermem_core.working.wrapping import create_working_memory
 
 __all__ = [
+    "CANONICAL_ROLES",
     "ApproximateCounter",
     "AsyncHierMem",
     "AsyncMemoryService",
@@ -117,7 +125,6 @@ __all__ = [
     "BudgetExceededError",
     "BulkInsertResult",
     "BulkResult",
-    "CANONICAL_ROLES",
     "CacheStats",
     "CallMeta",
     "ChatModel",
@@ -146,6 +153,9 @@ __all__ = [
     "HierMemError",
     "HierMemSettings",
     "Hit",
+    "ImportItem",
+    "ImportProgress",
+    "ImportReport",
     "IndexStats",
     "IndexUnavailableError",
     "InvalidFilterError",
@@ -180,6 +190,7 @@ __all__ = [
     "SearchResult",
     "Section",
     "Served",
+    "StoreReport",
     "Tenant",
     "TenantStats",
     "Thread",
@@ -203,6 +214,7 @@ __all__ = [
     "VersionConflictError",
     "WorkingMemory",
     "WorkingMemoryStats",
+    "aimport_memories",
     "as_chat_model",
     "as_embedder",
     "call_arguments",
@@ -210,8 +222,10 @@ __all__ = [
     "default_counter",
     "dump_json",
     "events",
+    "find_stores",
     "fingerprint",
     "from_plain",
+    "import_memories",
     "load_json",
     "memory_block",
     "restore_backup",
@@ -260,6 +274,9 @@ _HOMES = {
     "HierMemError": "errors",
     "HierMemSettings": "settings",
     "Hit": "models.queries",
+    "ImportItem": "importing.report",
+    "ImportProgress": "importing.report",
+    "ImportReport": "importing.report",
     "IndexStats": "models.results",
     "IndexUnavailableError": "errors",
     "InvalidFilterError": "errors",
@@ -294,6 +311,7 @@ _HOMES = {
     "SearchResult": "models.queries",
     "Section": "models.context",
     "Served": "working.values",
+    "StoreReport": "importing.report",
     "Tenant": "tenant",
     "TenantStats": "models.health",
     "Thread": "thread",
@@ -317,6 +335,7 @@ _HOMES = {
     "VersionConflictError": "errors",
     "WorkingMemory": "working.working_memory",
     "WorkingMemoryStats": "working.values",
+    "aimport_memories": "importing.importer",
     "as_chat_model": "learning.chat_models",
     "as_embedder": "embedding.adapters",
     "call_arguments": "models.turns",
@@ -324,8 +343,10 @@ _HOMES = {
     "default_counter": "tokens.tiktoken_counter",
     "dump_json": "models.plain",
     "events": "models.events",
+    "find_stores": "importing.importer",
     "fingerprint": "models.turns",
     "from_plain": "models.plain",
+    "import_memories": "importing.importer",
     "load_json": "models.plain",
     "memory_block": "context.memory_block",
     "restore_backup": "exporting.restoring",

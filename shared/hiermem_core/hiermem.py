@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 from weakref import WeakSet
 
 from hiermem_core.errors import ConfigurationError
+from hiermem_core.exporting.backups import back_up
 from hiermem_core.models.ids import check_name
 from hiermem_core.services import Services, build
 from hiermem_core.storage.location import resolve
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
+    from hiermem_core.exporting.backups import BackupReport
     from hiermem_core.models.health import Health
     from hiermem_core.models.results import DoctorReport, ReindexReport
     from hiermem_core.pool import Pool
@@ -183,6 +186,29 @@ class HierMem:
         """
         self._services.database.check_open()
         return self._services.reindexing.run(embedder, progress)
+
+    def backup(self, target: str | os.PathLike[str], *, replace: bool = False) -> BackupReport:
+        """Write a backup of the whole location, all tenants, as of one moment.
+
+        Others may read and write meanwhile. It is a folder, which comes whole or not at all, with
+        a checksum that `restore_backup` verifies. The vector index is left out, as it is built anew
+        from the vectors, which are in.
+
+        Args:
+            target: The folder to be made.
+            replace: Where the name is taken, keep what is there under another, which the report
+                says.
+
+        Raises:
+            ConfigurationError: The name is taken, or entries are kept in memory only.
+            ConflictError: Another backup to the same folder runs.
+            BackendError: It cannot be written. What bore the name is there.
+        """
+        self._services.database.check_open()
+        if self._services.memories.backend is not self._services.turns:
+            reason = "in_memory keeps entries out of the files; use Tenant.export"
+            raise ConfigurationError("backend", reason)
+        return back_up(self._services.database, Path(target), replace=replace)
 
     @property
     def updates(self) -> Updates:

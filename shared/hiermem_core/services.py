@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.backends.sql import SqlBackend
     from hiermem_core.context.assembler import ContextAssembler
+    from hiermem_core.exporting.exporting import Exports
     from hiermem_core.forgetting.forgetting import Forgetting
     from hiermem_core.learning.strategies import Strategies
     from hiermem_core.learning.updates import UpdateQueue
@@ -59,6 +60,7 @@ class Services:
     turns: SqlBackend
     recaller: Recaller
     forgetting: Forgetting
+    exports: Exports
     health: HealthCheck
     doctoring: Doctoring
     reindexing: Reindexing
@@ -129,6 +131,7 @@ def _services(wiring: Wiring) -> Services:
         turns=wiring.rows,
         recaller=wiring.recaller,
         forgetting=wiring.forgetting,
+        exports=wiring.exports,
         health=wiring.health,
         doctoring=Doctoring(wiring.upkeep),
         reindexing=Reindexing(wiring.upkeep),

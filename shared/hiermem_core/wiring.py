@@ -22,6 +22,11 @@ from hiermem_core.backends.vector_rows import VectorRows
 from hiermem_core.backends.vector_search import VectorSearch
 from hiermem_core.backends.waiting import WaitingRows
 from hiermem_core.context.assembler import ContextAssembler
+from hiermem_core.exporting.entries import EntryTaking
+from hiermem_core.exporting.exporting import Exports
+from hiermem_core.exporting.taking import ExportTaking
+from hiermem_core.exporting.threads import ThreadTaking
+from hiermem_core.exporting.writer import ExportWriter
 from hiermem_core.forgetting.cleaning import Cleaner
 from hiermem_core.forgetting.forgetting import Forgetting
 from hiermem_core.learning.asking import Asking
@@ -350,3 +355,28 @@ class Wiring:
             tell=self.tell,
             after_write=self.memories.after_write,
         )
+
+    @cached_property
+    def exports(self) -> Exports:
+        """Writes exports, and imports them."""
+        entries = EntryTaking(self.backend, self.vectoriser, clock=self.clock, tell=self.tell)
+        threads = ThreadTaking(
+            self.database,
+            clock=self.clock,
+            counter=self.counter,
+            rows=self.turn_rows,
+            tell=self.tell,
+            after_write=self.memories.after_write,
+        )
+        taking = ExportTaking(
+            entries,
+            threads,
+            self.vectors,
+            vectoriser=self.vectoriser,
+            indexer=self.indexer,
+            clock=self.clock,
+            metadata_limit=self.settings.metadata_limit,
+            after_write=self.memories.after_write,
+        )
+        writer = ExportWriter(self.database, self.backend, self.recorded, clock=self.clock)
+        return Exports(writer, taking)

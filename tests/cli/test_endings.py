@@ -37,7 +37,6 @@ def test_the_version_is_that_of_the_package(hiermem):
     ("words", "code", "told"),
     [
         (("import", "missing.jsonl"), 2, "does not exist"),
-        (("import", "."), 2, "is a folder"),
         (("show", "nothing"), 1, "thread 'nothing' not found"),
         (("context", "nothing"), 1, "thread 'nothing' not found"),
         (("context", "nothing", "--question", "hm?"), 1, "thread 'nothing' not found"),

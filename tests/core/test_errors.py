@@ -246,7 +246,11 @@ def causes_of(error):
 
 
 CALLS = {
-    kind: [name for name in calls if name not in {*operations.IMMEDIATE, "health", "save_context", "learn"}]
+    kind: [
+        name
+        for name in calls
+        if name not in {*operations.IMMEDIATE, "health", "save_context", "learn"}
+    ]
     for kind, calls in {
         "tenant": operations.ON_TENANT,
         "memory": operations.ON_MEMORY,

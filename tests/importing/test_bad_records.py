@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 
 import pytest
 from hypothesis import given
@@ -129,18 +128,10 @@ def test_a_source_without_records_is_empty(alice, source, content):
     assert "nothing to import" in str(report)
 
 
-def sqlite_file(path):
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE t (a)")
-    connection.close()
-
-
 UNFIT_SOURCES = {
     "missing": (lambda path: None, "does not exist"),
-    "a folder": (os.mkdir, "is a folder"),
     "a pipe": (os.mkfifo, "no regular file"),
     "an image": (lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00"), "binary"),
-    "a database": (sqlite_file, "SQLite database"),
     "UTF-16": (lambda path: path.write_text(GOOD, encoding="utf-16"), "save it as UTF-8"),
 }
 

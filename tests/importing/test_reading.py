@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiermem_core import InvalidInputError
-from hiermem_core.importing.importer import batches
 from hiermem_core.importing.lines import line_value, lines_of, may_begin_document
 from hiermem_core.importing.records import RecordError
 from hiermem_core.importing.report import ImportItem
+from hiermem_core.importing.runs import batches
 from hiermem_core.importing.sniffing import check_one_thread, records_of
 from hiermem_core.importing.times import moment_of
 
@@ -232,6 +232,6 @@ def test_a_batch_ends_when_it_holds_much_text():
 
 
 def test_a_source_of_several_threads_is_not_of_one():
-    check_one_thread(io.BytesIO(lines(HI, "bad", YO).encode()), stem="talk")
+    check_one_thread(iter(read(lines(HI, "bad", YO))))
     with pytest.raises(InvalidInputError, match="several threads"):
-        check_one_thread(io.BytesIO(lines(HI, YO | {"thread_id": "b"}).encode()), stem="talk")
+        check_one_thread(iter(read(lines(HI, YO | {"thread_id": "b"}))))

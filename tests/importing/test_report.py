@@ -60,18 +60,28 @@ def test_the_dictionary_is_plain_json_with_every_figure():
         "source": "talk.jsonl",
         "status": "partial",
         "exit_code": 1,
+        "dry_run": False,
         "found": 3,
         "imported": 2,
+        "updated": 0,
         "skipped": 0,
         "failed": 1,
         "reasons": {"invalid_json": 1},
+        "by_kind": {},
         "threads": ["talk"],
+        "stores": [],
+        "warnings": [],
+        "started_at": None,
+        "finished_at": None,
         "items": [
             {
                 "ref": "line 7",
                 "outcome": "failed",
                 "reason": "invalid_json",
                 "detail": "is cut; mend it",
+                "store": "",
+                "kind": "turn",
+                "of": None,
             }
         ],
     }

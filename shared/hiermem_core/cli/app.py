@@ -4,12 +4,15 @@ from typing import Annotated
 
 import typer
 
+from hiermem_core.cli.backups import backup, restore
 from hiermem_core.cli.contexts import context
 from hiermem_core.cli.demo import demo
 from hiermem_core.cli.entries import delete, get, list_, namespaces, purge
+from hiermem_core.cli.exports import export
 from hiermem_core.cli.forgetting import forget
 from hiermem_core.cli.imports import import_file
 from hiermem_core.cli.locations import init, stats
+from hiermem_core.cli.migrating import migrate
 from hiermem_core.cli.notes import learn, notes, reset
 from hiermem_core.cli.recalling import recall
 from hiermem_core.cli.remembering import remember, update
@@ -25,7 +28,7 @@ Exit codes:
     0  success
     1  partial or failed: records that could not be imported, a budget exceeded,
        a thread or entry not found, rows and vectors that disagree, a forget
-       that is not complete, a storage failure
+       that is not complete, damaged turns left out of an export, a storage failure
     2  wrong use: a missing source, an unknown option, no tenant, bad settings
     3  nothing to import
   130  interrupted
@@ -40,7 +43,6 @@ app = typer.Typer(
     help=SUMMARY,
     epilog=EPILOG,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -66,6 +68,10 @@ def hiermem(*, version: VersionOption = False) -> None:
 
 app.command()(init)
 app.command("import")(import_file)
+app.command()(migrate)
+app.command()(export)
+app.command()(backup)
+app.command()(restore)
 app.command()(threads)
 app.command()(show)
 app.command()(context)

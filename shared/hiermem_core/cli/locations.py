@@ -1,38 +1,95 @@
 """`hiermem init` and `hiermem stats`: the memory as a whole."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import hiermem_core as core
+from hiermem_core.cli.backups import DryRunOption, YesOption, agree_to_replace
 from hiermem_core.cli.entry_wording import named_counts
 from hiermem_core.cli.opening import find_place, lacks_embedder, named_tenant, opened
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, TenantOption
 from hiermem_core.cli.output import emit, note, table
 from hiermem_core.cli.wording import ESTIMATED, KEYWORDS_ONLY
+from hiermem_core.errors import InvalidInputError
 
 if TYPE_CHECKING:
+    from hiermem_core.exporting.restoring import RestoreReport
     from hiermem_core.models.results import IndexStats, MemoryStats
+    from hiermem_core.settings import Options
+
+BACKENDS = ("sqlite", "chroma", "hybrid")
 
 
 def init(
     *,
-    location: LocationOption = None,
+    location: Annotated[
+        str | None,
+        typer.Option(
+            "--path",
+            "--location",
+            metavar="PATH",
+            help="Folder or .db file of the memory; else HIERMEM_LOCATION, else your data folder.",
+        ),
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            "--backend", metavar="NAME", help="sqlite, chroma or hybrid; else HIERMEM_BACKEND."
+        ),
+    ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace what is there; it is kept beside as a backup."),
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check the file, and every part, at the end.")
+    ] = False,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Create the memory, unless it is there."""
-    created = not find_place(location).exists
-    with opened(location, create=True) as hiermem:
-        counter, place = hiermem.counter, hiermem.location
+    """Create the memory, unless it is there.
+
+    With --force one that is there is replaced by an empty one, in one step, and kept beside it as
+    a backup, which hiermem restore takes; on a terminal it asks before, unless --yes is given. A
+    memory is the same whatever the backend, which says how it is searched; every later command
+    takes it from HIERMEM_BACKEND.
+    """
+    _check_backend(backend)
+    place = find_place(location)
+    options: Options = {} if backend is None else {"backend": backend}  # type: ignore[typeddict-item]  # checked
+    before = _replaced(str(place), dry_run=dry_run, yes=yes) if force else None
+    created = not place.exists or before is not None
+    replaced = None if before is None else before.replaced
+    kept = None if before is None or before.kept is None else str(before.kept)
+    value: dict[str, Any] = {"location": str(place), "created": created}
+    value |= {"replaced": replaced, "kept": kept, "dry_run": dry_run}
+    if dry_run:
+        emit(value, [_would(str(place), replaced, created=created)], as_json=as_json)
+        return
+    with opened(str(place), create=True, **options) as hiermem:
+        counter = hiermem.counter
+        name = hiermem.tenant("-").memory.stats().backend
+        faults = _faults(hiermem) if verify else []
     exact = getattr(counter, "exact", True)
-    value = {"location": place, "created": created}
-    value |= {"counter": counter.id, "exact_counter": exact}
-    line = f"{place}: {'created' if created else 'is there already'}"
-    emit(value, [line], as_json=as_json)
+    value |= {"counter": counter.id, "exact_counter": exact, "backend": name}
+    if verify:
+        value |= {"verified": not faults, "faults": faults}
+    lines = [f"{place}: {'created' if created else 'is there already'}", *faults]
+    emit(value, lines + (["verified"] if verify and not faults else []), as_json=as_json)
+    if replaced is not None:
+        note(f"in the place of {replaced}, kept at {kept}", quiet=quiet)
+    if backend is not None and core.HierMemSettings.read().backend != backend:
+        note(f"to search it so from now on: export HIERMEM_BACKEND={backend}", quiet=quiet)
     note(ESTIMATED, quiet=quiet or exact)
     note(KEYWORDS_ONLY, quiet=quiet or not lacks_embedder())
     note("next: hiermem import FILE --tenant NAME", quiet=quiet)
+    if faults:
+        raise typer.Exit(1)
 
 
 def stats(
@@ -78,3 +135,39 @@ def _vectors(index: "IndexStats") -> str:
     more = {"waiting": index.pending, "failed": index.failed, "of a part only": index.shortened}
     told = [f"{count:,} {name}" for name, count in more.items() if count]
     return ", ".join([f"{index.indexed:,}{by}", *told])
+
+
+def _check_backend(backend: str | None) -> None:
+    if backend is not None and backend not in BACKENDS:
+        raise InvalidInputError("backend", f"is unknown; use one of {', '.join(BACKENDS)}")
+
+
+def _replaced(place: str, *, dry_run: bool, yes: bool) -> "RestoreReport | None":
+    """Put an empty memory in the place of one that holds something; `None`: none does."""
+    from hiermem_core.exporting.restoring import start_anew  # noqa: PLC0415 - not for --help
+    from hiermem_core.models.moments import to_milliseconds  # noqa: PLC0415 - as above
+
+    now_ms = to_milliseconds(datetime.now(UTC))
+    found = start_anew(place, now_ms=now_ms, dry_run=True)
+    if found.replaced is None or dry_run:
+        return found if found.replaced is not None else None
+    if not yes:
+        agree_to_replace(found.replaced, place)
+    return start_anew(place, now_ms=now_ms)
+
+
+def _would(place: str, replaced: str | None, *, created: bool) -> str:
+    if replaced is not None:
+        return f"{place}: would be empty, in the place of {replaced}, which would be kept"
+    return f"{place}: would be created" if created else f"{place}: is there already"
+
+
+def _faults(hiermem: "core.HierMem") -> list[str]:
+    """Return what is wrong with a memory, a line each."""
+    health, report = hiermem.health(), hiermem.doctor()
+    faults = []
+    if health.status == "unhealthy":
+        faults.append(f"storage: {health.last_error or 'unhealthy'}")
+    if not report.is_sound:
+        faults.append("rows and vectors disagree; see: hiermem doctor")
+    return faults

@@ -1,129 +1,110 @@
-"""The import: a source in, turns of a tenant's threads out."""
+"""The import: a source in, entries and turns of a tenant out."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
-from hiermem_core.errors import InvalidInputError
-from hiermem_core.importing.records import Message
-from hiermem_core.importing.report import ImportItem, ImportProgress, ImportReport
-from hiermem_core.importing.sniffing import check_one_thread, records_of
 from hiermem_core.importing.sources import find_source
-from hiermem_core.importing.storing import has_conflict, store
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Mapping
 
-    from hiermem_core import Tenant
-    from hiermem_core.importing.records import Record
+    from hiermem_core import AsyncTenant, Tenant
+    from hiermem_core.importing.report import ImportProgress, ImportReport, StoreReport
 
-BATCH_LIMIT = 10_000
-"""Records of one batch at most."""
-
-BATCH_CHARACTERS = 32 * 1024 * 1024
-"""Characters after which a batch is full, however few its records."""
+OnConflict = Literal["skip", "overwrite", "fail"]
+AUTO = "auto"
 
 
 def import_memories(
     source: str | os.PathLike[str],
     tenant: Tenant,
     *,
+    format: str = AUTO,  # noqa: A002 - what everyone calls it
+    namespace: str | None = None,
     thread: str | None = None,
+    only: Mapping[str, str] | None = None,
+    all_users: bool = False,
+    on_conflict: OnConflict = "skip",
+    include_expired: bool = False,
+    include_backups: bool = False,
+    dry_run: bool = False,
     batch_size: int = 500,
     progress: Callable[[ImportProgress], None] | None = None,
 ) -> ImportReport:
-    """Store a file's conversations in the tenant's threads; say what became of each record.
+    """Store what a file or folder remembers in the tenant's memory; say what became of each record.
 
-    Never changes the source; calls no model. Repeating an import stores nothing twice, and goes on
-    where a killed one ended. A record that cannot be imported never stops the others. Memory is
-    bounded by one batch, beside a line about each record that was not imported; a JSON document
-    is read whole.
+    Never changes the source; calls no model but the embedder, for what is new. Repeating an import
+    stores nothing twice, and goes on where a killed one ended. A record that cannot be imported
+    never stops the others. Memory is bounded by one batch, beside a line about each record that
+    was not imported; a JSON document is read whole.
 
     Args:
-        source: JSONL or JSON; its contents decide how it is read.
+        source: A file, whose contents decide how it is read, or a folder, of which the paths are
+            read that a known system writes.
+        format: Of the source, as a report names it; its shape must fit.
+        namespace: All entries go below it.
         thread: Renames the thread of a source that holds one.
-        batch_size: Records of one batch; its turns of one thread are stored in one transaction.
+        only: Values that records of several users must have in their fields, such as `user_id`.
+        all_users: What the source has of all its users is this tenant's.
+        on_conflict: Where an entry says something else by now: leave it, replace it, or raise
+            before anything is stored. Turns are never replaced.
+        include_expired: Import entries that are past their expiry too; they do not expire here.
+        include_backups: Read a system's backups beside what they are backups of.
+        dry_run: Report as if, and store nothing.
+        batch_size: Records of one batch; its entries, and its turns of one thread, are stored in
+            one transaction each.
         progress: Told after every batch.
 
     Raises:
-        InvalidInputError: The source cannot be read, or `thread` is given for several threads.
+        InvalidInputError: The source cannot be read, holds several users' memories, or `thread` is
+            given for several threads. Nothing was stored.
+        ConflictError: `on_conflict` is `fail`, and there is a conflict. Nothing was stored.
         BackendUnavailableError: The storage is full, locked or away. Whole batches are stored.
     """
+    from hiermem_core.importing.running import Wishes, run  # noqa: PLC0415 - not for --help
+
     path = find_source(source)
-    if not 1 <= batch_size <= BATCH_LIMIT:
-        raise InvalidInputError("batch_size", f"must be between 1 and {BATCH_LIMIT}")
-    tally = _Tally(str(source), path.stat().st_size)
-    with path.open("rb") as file:
-        if thread is not None:
-            check_one_thread(file, stem=path.stem)
-            file.seek(0)
-        records = records_of(file, stem=path.stem, thread=thread)
-        for batch in batches(records, size=batch_size):
-            _store_batch(tenant, batch, tally)
-            if progress is not None:
-                progress(tally.progress(file.tell()))
-    return tally.report()
+    wishes = Wishes(
+        format=None if format == AUTO else format,
+        namespace=namespace,
+        thread=thread,
+        only=dict(only or {}),
+        all_users=all_users,
+        on_conflict=on_conflict,
+        include_expired=include_expired,
+        include_backups=include_backups,
+        dry_run=dry_run,
+        batch_size=batch_size,
+    )
+    return run(str(source), path, tenant, wishes, progress)
 
 
-def batches(
-    records: Iterable[Record], *, size: int, characters: int = BATCH_CHARACTERS
-) -> Iterator[list[Record]]:
-    """Yield the records in batches of at most `size`, cut short once they hold `characters`."""
-    batch: list[Record] = []
-    room = characters
-    for record in records:
-        batch.append(record)
-        room -= record.size if isinstance(record, Message) else 0
-        if len(batch) == size or room <= 0:
-            yield batch
-            batch, room = [], characters
-    if batch:
-        yield batch
+def find_stores(source: str | os.PathLike[str]) -> tuple[StoreReport, ...]:
+    """Return what an import would read of a source, and how many records; nothing is written.
+
+    Raises:
+        InvalidInputError: The source cannot be read, or no reader knows its shape.
+    """
+    from hiermem_core.importing.running import found_in  # noqa: PLC0415 - not for --help
+
+    return found_in(find_source(source))
 
 
-def by_thread(messages: Iterable[Message]) -> dict[str, list[Message]]:
-    """Return the messages of each thread, in order."""
-    threads: dict[str, list[Message]] = {}
-    for message in messages:
-        threads.setdefault(message.thread, []).append(message)
-    return threads
+async def aimport_memories(
+    source: str | os.PathLike[str], tenant: Tenant | AsyncTenant, **options: Any
+) -> ImportReport:
+    """Run `import_memories` on the tenant's private threads, and await it.
 
+    Args:
+        options: As of `import_memories`.
 
-def _store_batch(tenant: Tenant, batch: Sequence[Record], tally: _Tally) -> None:
-    tally.items += [record for record in batch if isinstance(record, ImportItem)]
-    messages = [record for record in batch if isinstance(record, Message)]
-    for name, some in by_thread(messages).items():
-        outcomes = store(tenant.thread(name), some, has_diverged=name in tally.diverged)
-        if has_conflict(some, outcomes):
-            tally.diverged.add(name)
-        tally.add(name, outcomes)
-
-
-class _Tally:
-    """What has become of the records so far."""
-
-    def __init__(self, source: str, total_bytes: int) -> None:
-        self._source = source
-        self._total_bytes = total_bytes
-        self._imported = 0
-        self._threads: dict[str, None] = {}
-        self.items: list[ImportItem] = []
-        self.diverged: set[str] = set()
-
-    def add(self, thread: str, outcomes: Sequence[ImportItem | None]) -> None:
-        """Count the outcomes of one thread's messages."""
-        items = [outcome for outcome in outcomes if outcome is not None]
-        self._imported += len(outcomes) - len(items)
-        self.items += items
-        if len(items) < len(outcomes) or any(item.reason == "unchanged" for item in items):
-            self._threads[thread] = None
-
-    def progress(self, read_bytes: int) -> ImportProgress:
-        """Return how far the import has come."""
-        found = self._imported + len(self.items)
-        return ImportProgress(found, self._imported, read_bytes, self._total_bytes)
-
-    def report(self) -> ImportReport:
-        """Return the result."""
-        return ImportReport(self._source, self._imported, tuple(self._threads), tuple(self.items))
+    Raises:
+        InvalidInputError: As `import_memories`.
+        ConflictError: As `import_memories`.
+        BackendUnavailableError: As `import_memories`.
+    """
+    sync: Any = getattr(tenant, "sync", None) or tenant
+    report: ImportReport = await sync.pool.run(import_memories, source, sync, **options)
+    return report

@@ -9,13 +9,22 @@ from hiermem_core.importing.records import RecordError
 from hiermem_core.models.plain import load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from hiermem_core.importing.report import WarningCode
+
+    Warn = Callable[[WarningCode], None]
 
 LINE_LIMIT = 128 * 1024 * 1024
 """Bytes of one line: more than the largest turn, every character of it escaped."""
 
 DOCUMENT_LIMIT = 1024 * 1024 * 1024
 """Bytes of a document that is read whole."""
+
+
+def _ignore(code: WarningCode) -> None:
+    """Take a warning that nobody wants."""
+
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -49,17 +58,31 @@ def line_value(line: bytes, *, limit: int = LINE_LIMIT) -> Any:
     return _value(line)
 
 
-def document_value(file: BinaryIO, *, limit: int = DOCUMENT_LIMIT) -> Any:
+def document_value(file: BinaryIO, warn: Warn = _ignore, *, limit: int = DOCUMENT_LIMIT) -> Any:
     """Return the JSON value of a whole file.
 
     Raises:
-        RecordError: It is too large, not UTF-8, or not JSON.
+        RecordError: It is too large, or not JSON.
+    """
+    return text_value(document_text(file, warn, limit=limit))
+
+
+def document_text(file: BinaryIO, warn: Warn = _ignore, *, limit: int = DOCUMENT_LIMIT) -> str:
+    """Return the text of a whole file; bytes that are no UTF-8 become U+FFFD, with a warning.
+
+    Raises:
+        RecordError: It is too large.
     """
     data = file.read(limit + 1)
     if len(data) > limit:
-        detail = f"is a document of more than {limit} bytes; write one message per line"
+        detail = f"is a document of more than {limit} bytes; write one record per line"
         raise RecordError("limit_exceeded", detail)
-    return _value(data.removeprefix(_BOM))
+    data = data.removeprefix(_BOM)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        warn("undecodable_bytes")
+        return data.decode("utf-8", "replace")
 
 
 def may_begin_document(line: bytes) -> bool:
@@ -80,10 +103,21 @@ def may_begin_document(line: bytes) -> bool:
 
 def _value(data: bytes) -> Any:
     try:
-        return load_json(data.decode())
+        text = data.decode()
     except UnicodeDecodeError as error:
         detail = f"byte {error.start + 1} is not UTF-8; save it as UTF-8"
         raise RecordError("not_text", detail) from None
+    return text_value(text)
+
+
+def text_value(text: str) -> Any:
+    """Return the JSON value of a text.
+
+    Raises:
+        RecordError: It is not JSON.
+    """
+    try:
+        return load_json(text)
     except JSONDecodeError as error:
         raise RecordError("invalid_json", _json_detail(error)) from None
     except (ValueError, RecursionError) as error:

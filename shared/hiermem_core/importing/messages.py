@@ -5,9 +5,10 @@ from __future__ import annotations
 import reprlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from uuid import UUID, uuid5
 
-from hiermem_core.errors import InvalidInputError, LimitExceededError
+from hiermem_core.errors import InvalidInputError
+from hiermem_core.importing.names import derived_id
+from hiermem_core.importing.reading import record_error
 from hiermem_core.importing.records import Message, Record, RecordError, failed
 from hiermem_core.importing.times import moment_of
 from hiermem_core.models.ids import check_name
@@ -19,9 +20,6 @@ from hiermem_core.threads.drafts import as_draft, cleaned
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-IMPORT = UUID("59349856-e3c6-5c12-a3a8-514548abb095")
-"""Namespace of the ids that are derived from a source."""
-
 MARK = "import"
 """Key of a turn's metadata that says which format it came from."""
 
@@ -31,6 +29,7 @@ _FIELDS = (
 )
 _TIMES = ("created_at", "timestamp")
 _REF_LIMIT = 100
+_MISSHAPEN = "is not shaped like a chat message; mend it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +48,28 @@ class Place:
     position: str
 
 
-def read_message(value: Any, place: Place) -> Record:
-    """Return the record of a message; never raises for what the message holds."""
+def read_message(
+    value: Any, place: Place, *, origin: Origin | None = None, is_archived: bool = False
+) -> Record:
+    """Return the record of a message; never raises for what the message holds.
+
+    Args:
+        origin: The message as its own framework has it, if it is not from this dialect.
+        is_archived: The source keeps it beside the thread.
+    """
     ref = _ref(value) or place.position
     try:
-        turn = _storable(_draft(_checked(value), place))
+        turn = _storable(_draft(_checked(value), place, origin))
     except RecordError as error:
         return failed(error, ref=ref, position=place.position)
     has_id = id_text(value.get("id")) is not None
-    return Message(ref, place.position, place.thread, turn, has_id)
+    return Message(ref, place.position, place.thread, turn, has_id, is_archived)
 
 
 def turn_id(place: Place, message_id: str | None) -> str:
     """Return the id of an imported turn: the same for the same record, in every run."""
     key = place.number if message_id is None else message_id
-    name = dump_json([place.format, "", "turn", place.thread, key])
-    return str(uuid5(IMPORT, name.encode("utf-8", "backslashreplace").decode()))
+    return derived_id(place.format, "", "turn", place.thread, key)
 
 
 def id_text(value: Any) -> str | None:
@@ -94,15 +99,15 @@ def _ref(value: Any) -> str | None:
     return text if text and len(text) <= _REF_LIMIT and text.isprintable() else None
 
 
-def _draft(message: Mapping[str, Any], place: Place) -> TurnDraft:
+def _draft(message: Mapping[str, Any], place: Place, origin: Origin | None) -> TurnDraft:
     try:
         check_name("thread", place.thread)
         draft = as_draft({name: message[name] for name in _FIELDS if message.get(name) is not None})
-        origin = _origin(message)
+        origin = origin or _origin(message)
     except InvalidInputError as error:
-        raise _record_error(error) from error
+        raise record_error(error) from error
     except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
-        raise RecordError("invalid_record", "is not shaped like a chat message; mend it") from error
+        raise RecordError("invalid_record", _MISSHAPEN) from error
     return replace(
         draft,
         id=turn_id(place, id_text(message.get("id"))),
@@ -118,15 +123,10 @@ def _storable(draft: TurnDraft) -> TurnDraft:
     try:
         cleaned(draft, TextCleaner())
     except InvalidInputError as error:
-        raise _record_error(error) from error
+        raise record_error(error) from error
     except (TypeError, ValueError, RecursionError) as error:
-        raise RecordError("invalid_record", "is not shaped like a chat message; mend it") from error
+        raise RecordError("invalid_record", _MISSHAPEN) from error
     return draft
-
-
-def _record_error(error: InvalidInputError) -> RecordError:
-    exceeded = isinstance(error, LimitExceededError)
-    return RecordError("limit_exceeded" if exceeded else "invalid_input", str(error))
 
 
 def _created_at(message: Mapping[str, Any]) -> Any:

@@ -9,9 +9,20 @@ from hiermem_core.importing.messages import Place, read_message
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from hiermem_core.importing.reading import Reading
     from hiermem_core.importing.records import Record
 
 FORMAT = "openai/messages"
+
+
+def fits(value: Any) -> bool:
+    """Tell whether a JSON value is a conversation; one without a message is one too."""
+    return messages_of(value) is not None
+
+
+def read(value: Any, reading: Reading) -> Iterator[Record]:
+    """Yield the records of a conversation."""
+    return read_conversation(messages_of(value) or [], thread=reading.thread or reading.stem)
 
 
 def read_conversation(
@@ -37,4 +48,4 @@ def messages_of(value: Any) -> list[Any] | None:
 
 
 def _has_role(value: Any) -> bool:
-    return isinstance(value, dict) and "role" in value
+    return isinstance(value, dict) and "role" in value and "memory" not in value

@@ -1,26 +1,34 @@
-"""Records: what a reader makes of one message of a source."""
+"""Records: what a reader makes of one record of a source."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from hiermem_core.importing.report import ImportItem
 
 if TYPE_CHECKING:
-    from hiermem_core.importing.report import Outcome, Reason
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from hiermem_core.importing.report import Kind, Outcome, Reason
+    from hiermem_core.models.entries import MemoryType
     from hiermem_core.models.turns import TurnDraft
+
+SQLITE, INDEX, RENDERING, BACKUP = 3, 2, 1, 0
+"""Which of two versions of a record counts, where nothing else tells: the higher."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A record that can be stored.
+    """A record that can be stored as a turn.
 
     Attributes:
         ref: Its id in the source, else its position.
         position: Where it stands, such as `line 7`.
         thread: The thread it belongs to.
         has_id: The source names it; else its position does.
+        is_archived: The source keeps it beside the thread.
     """
 
     ref: str
@@ -28,6 +36,7 @@ class Message:
     thread: str
     turn: TurnDraft
     has_id: bool
+    is_archived: bool = False
 
     @property
     def size(self) -> int:
@@ -36,8 +45,51 @@ class Message:
         return len(self.turn.content or "") + len(dump)
 
 
-Record = Message | ImportItem
-"""A message that can be stored, or why there is none."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryRecord:
+    """A record that can be stored as an entry, holding every rule of one.
+
+    Attributes:
+        id: Follows from the source, and is the same in every run.
+        metadata: The source's own, and under `import` what has no field of its own.
+        created_at: `None`: the source does not say.
+        clock_at: Stands for `created_at` where that is not known.
+        is_expired: It is past its expiry, and expired records are left out.
+        version: Of records with one id the highest counts.
+        precedence: `SQLITE`, `INDEX`, `RENDERING` or `BACKUP`.
+        states_type: The source says what type it is.
+        vector: Its vector in the source.
+        kind: What the source calls it; a pattern is stored as an entry.
+    """
+
+    ref: str
+    id: str
+    namespace: str
+    key: str | None
+    content: str
+    type: MemoryType
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    created_at: datetime | None = None
+    clock_at: datetime
+    updated_at: datetime | None = None
+    expires_at: datetime | None = None
+    is_expired: bool = False
+    user_id: str | None = None
+    version: float = 0
+    precedence: int = INDEX
+    states_type: bool = False
+    vector: tuple[float, ...] | None = None
+    kind: Kind = "entry"
+
+    @property
+    def size(self) -> int:
+        """Characters it takes until it is stored."""
+        return len(self.content)
+
+
+Record = Message | EntryRecord | ImportItem
+"""A record that can be stored, or why there is none."""
 
 
 class RecordError(Exception):
@@ -49,12 +101,19 @@ class RecordError(Exception):
         super().__init__(detail)
 
 
-def failed(error: RecordError, *, ref: str, position: str) -> ImportItem:
+def failed(error: RecordError, *, ref: str, position: str, kind: Kind = "turn") -> ImportItem:
     """Return what a report says of a record that cannot be imported."""
-    return item(ref, position, "failed", error.reason, error.detail)
+    return item(ref, position, "failed", error.reason, error.detail, kind=kind)
 
 
-def item(ref: str, position: str, outcome: Outcome, reason: Reason, detail: str) -> ImportItem:
+def item(
+    ref: str, position: str, outcome: Outcome, reason: Reason, detail: str, *, kind: Kind = "turn"
+) -> ImportItem:
     """Return what a report says of a record, with its position named once."""
     place = "" if ref == position else f"{position}: "
-    return ImportItem(ref, outcome, reason, place + detail)
+    return ImportItem(ref, outcome, reason, place + detail if detail else "", kind=kind)
+
+
+def skipped(ref: str, reason: Reason, *, of: str | None = None, kind: Kind = "entry") -> ImportItem:
+    """Return what a report says of a record that needs no import."""
+    return ImportItem(ref, "skipped", reason, kind=kind, of=of)

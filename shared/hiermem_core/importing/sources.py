@@ -1,4 +1,4 @@
-"""Sources: which file is meant, and whether it can be one."""
+"""Sources: which file or folder is meant, and whether it can be one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from hiermem_core.errors import InvalidInputError
 if TYPE_CHECKING:
     import os
 
-_SQLITE = b"SQLite format 3\x00"
+MAGIC = b"SQLite format 3\x00"
+"""How an SQLite database begins."""
+
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 8192
 
 
 def find_source(source: str | os.PathLike[str]) -> Path:
-    """Return the path of a source that is a readable text file. Never changes it.
+    """Return the path of a source that is a folder or a readable file. Never changes it.
 
     Raises:
-        InvalidInputError: There is no such file, or it cannot be a source.
+        InvalidInputError: There is no such file or folder, or it cannot be a source.
     """
     path = Path(source)
     try:
@@ -35,9 +37,9 @@ def find_source(source: str | os.PathLike[str]) -> Path:
 
 def _unfit(path: Path) -> str:
     if not path.exists():
-        return "does not exist; name a file that does"
+        return "does not exist; name a file or folder that does"
     if path.is_dir():
-        return "is a folder; name a file in it"
+        return ""
     if not path.is_file():
         return "is no regular file; save its content to one first"
     with path.open("rb") as file:
@@ -45,10 +47,10 @@ def _unfit(path: Path) -> str:
 
 
 def _unreadable(head: bytes) -> str:
-    if head.startswith(_SQLITE):
-        return "is an SQLite database, which cannot be imported; export it as JSONL first"
+    if head.startswith(MAGIC):
+        return ""
     if head.startswith(_UTF_16):
         return "is UTF-16; save it as UTF-8"
     if b"\x00" in head:
-        return "is a binary file; import reads JSON and JSONL"
+        return "is a binary file; import reads SQLite databases, JSON and JSONL"
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from hiermem_core.errors import (
@@ -29,9 +30,10 @@ _NEVER = -1
 def store(
     thread: Thread, messages: Sequence[Message], *, has_diverged: bool = False
 ) -> list[ImportItem | None]:
-    """Append messages to their thread in one transaction; say why one was not stored, else `None`.
+    """Append messages to their thread; say why one was not stored, else `None`.
 
-    A message that stands in the way of the others is taken out of the transaction.
+    Those of one status that follow each other are one transaction. A message that stands in the way
+    of the others is taken out of it.
 
     Args:
         has_diverged: The thread holds another content at an earlier position of this source, so it
@@ -40,24 +42,47 @@ def store(
     Raises:
         BackendUnavailableError: The storage is full, locked or away. Nothing was stored.
     """
+    outcomes: list[ImportItem | None] = []
+    for _, run in groupby(messages, key=lambda message: message.is_archived):
+        some = list(run)
+        outcomes += _store_run(thread, some, has_diverged=has_diverged)
+        has_diverged = has_diverged or has_conflict(messages[: len(outcomes)], outcomes)
+    return outcomes
+
+
+def _store_run(
+    thread: Thread, messages: Sequence[Message], *, has_diverged: bool
+) -> list[ImportItem | None]:
     if has_diverged and any(not message.has_id for message in messages):
         return _apart(thread, messages, has_diverged=True)
     while True:
         last_seq, is_open = _end_of(thread)
-        turns = [message.turn for message in messages]
         try:
-            placed = thread.append(turns, expected_seq=last_seq if is_open else _NEVER)
+            placed = _append(thread, messages, last_seq, is_open=is_open)
         except VersionConflictError:
             if not is_open:
-                return _apart(thread, messages) or [_continued(messages[0])]
+                return _apart(thread, messages) or [continued(messages[0])]
         except TurnConflictError:
-            return _apart(thread, messages) or [_conflict(messages[0])]
+            return _apart(thread, messages) or [conflict(messages[0])]
         except BackendUnavailableError:
             raise
         except BackendError as error:
             return _apart(thread, messages) or [_store_error(messages[0], error)]
         else:
             return list(_outcomes(messages, placed, last_seq))
+
+
+def _append(
+    thread: Thread, messages: Sequence[Message], last_seq: int, *, is_open: bool
+) -> Sequence[Turn]:
+    turns = [message.turn for message in messages]
+    if not messages[0].is_archived:
+        return thread.append(turns, expected_seq=last_seq if is_open else _NEVER)
+    known = thread.known(str(turn.id) for turn in turns)
+    fresh = [turn for turn in turns if turn.id not in known]
+    if fresh and not is_open:
+        raise VersionConflictError(expected=_NEVER, actual=last_seq)
+    return thread.append(fresh, status="archived")
 
 
 def has_conflict(messages: Sequence[Message], outcomes: Sequence[ImportItem | None]) -> bool:
@@ -78,9 +103,9 @@ def _apart(
     for place, message in enumerate(messages):
         has_diverged = has_diverged or has_conflict(messages[:place], outcomes)
         if has_diverged and not message.has_id:
-            outcomes.append(_another(message))
+            outcomes.append(another(message))
         else:
-            outcomes += store(thread, [message])
+            outcomes += _store_run(thread, [message], has_diverged=False)
     return outcomes
 
 
@@ -90,32 +115,41 @@ def _end_of(thread: Thread) -> tuple[int, bool]:
         last_seq = thread.info().last_seq
     except ThreadNotFoundError:
         return 0, True
-    newest = thread.turns(last=1)
+    newest = thread.turns(last=1, status=None)
     return last_seq, all(MARK in turn.metadata for turn in newest)
 
 
 def _outcomes(
     messages: Sequence[Message], placed: Sequence[Turn], last_seq: int
 ) -> Iterator[ImportItem | None]:
-    for message, turn in zip(messages, placed, strict=True):
-        if turn.seq > last_seq:
-            last_seq = turn.seq
+    fresh = {turn.id for turn in placed if turn.seq > last_seq}
+    for message in messages:
+        if message.turn.id in fresh:
+            fresh.remove(message.turn.id)
             yield None
         else:
-            yield item(message.ref, message.position, "skipped", "unchanged", "")
+            yield unchanged(message)
 
 
-def _continued(message: Message) -> ImportItem:
+def unchanged(message: Message) -> ImportItem:
+    """Return what a report says of a message that is stored already."""
+    return item(message.ref, message.position, "skipped", "unchanged", "")
+
+
+def continued(message: Message) -> ImportItem:
+    """Return what a report says of a message whose thread went on without its source."""
     detail = "the thread has newer turns that were not imported; import into another thread"
     return item(message.ref, message.position, "skipped", "thread_continued", detail)
 
 
-def _conflict(message: Message) -> ImportItem:
+def conflict(message: Message) -> ImportItem:
+    """Return what a report says of a message in whose place another stands."""
     detail = "the thread holds other content under its id; edit the turn there instead"
     return item(message.ref, message.position, "skipped", "conflict", detail)
 
 
-def _another(message: Message) -> ImportItem:
+def another(message: Message) -> ImportItem:
+    """Return what a report says of a message of another conversation of the thread's name."""
     detail = "another conversation has this thread's name; add --thread NAME"
     return item(message.ref, message.position, "skipped", "conflict", detail)
 

@@ -1,0 +1,396 @@
+"""Entries, threads and turns as the JSON objects of an export, and back. Pure.
+
+What is absent, empty or false is left out. Times are ISO text in UTC, to the millisecond.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hiermem_core.errors import InvalidInputError
+from hiermem_core.models.entries import DEFAULT_TRUST, EntryDraft, MemoryEntry
+from hiermem_core.models.moments import aware
+from hiermem_core.models.notes import Fact, ThreadState
+from hiermem_core.models.text import TextCleaner
+from hiermem_core.models.turns import Origin, ToolCall, Turn, TurnDraft, source_of_role
+from hiermem_core.service.checking import checked_draft
+from hiermem_core.service.checking_vectors import check_embedding, checked_vector
+from hiermem_core.threads.drafts import cleaned
+from hiermem_core.threads.placing import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from hiermem_core.backends.records import Vector
+    from hiermem_core.threads.notes import Notes
+    from hiermem_core.threads.reading import Head
+
+_MOST = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of a row as stored: one, or one a passage.
+
+    Attributes:
+        blobs: float32, little endian.
+        is_whole: False where only a prefix of the text was embedded.
+    """
+
+    blobs: tuple[bytes, ...]
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEntry:
+    """An entry of an export.
+
+    Attributes:
+        merges: The same said again is counted there.
+    """
+
+    entry: MemoryEntry
+    merges: bool
+    vectors: Vectors | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadThread:
+    """A thread of an export, without its turns.
+
+    Attributes:
+        notes: `None`: none were made.
+        reset_seq: The newest seq at the last reset of the notes.
+    """
+
+    thread_id: str
+    last_seq: int
+    created_at: datetime
+    updated_at: datetime
+    notes: ThreadState | None
+    reset_seq: int
+
+
+def entry_form(entry: MemoryEntry, vectors: Vectors | None, *, merges: bool) -> dict[str, Any]:
+    """Return the form of an entry."""
+    given = {
+        "key": entry.key,
+        "tags": list(entry.tags),
+        "metadata": entry.metadata,
+        "ttl": entry.ttl,
+        "expires_at": None if entry.expires_at is None else moment_text(entry.expires_at),
+        "derived_from": list(entry.derived_from),
+        "user_id": entry.user_id,
+        "merges": merges,
+    }
+    form = {
+        "kind": "entry",
+        "id": entry.id,
+        "namespace": entry.namespace,
+        "type": entry.type,
+        "content": entry.content,
+        "created_at": moment_text(entry.created_at),
+        "updated_at": moment_text(entry.updated_at),
+        "version": entry.version,
+        "times_stored": entry.times_stored,
+        "source": entry.source,
+        "trust": entry.trust,
+        **_present(given),
+    }
+    if entry.passages is not None:
+        form["passages"] = list(entry.passages)
+    return form | _vectors_form(vectors)
+
+
+def read_entry(form: Mapping[str, Any], *, metadata_limit: int) -> ReadEntry:
+    """Return the entry of a form.
+
+    Raises:
+        InvalidInputError: A field is missing, or cannot be stored.
+    """
+    draft = checked_draft(
+        EntryDraft(
+            content=_of(form, "content", str),
+            id=_of(form, "id", str),
+            namespace=_of(form, "namespace", str),
+            type=form.get("type", "semantic"),
+            key=form.get("key"),
+            tags=form.get("tags", ()),
+            metadata=form.get("metadata", {}),
+            passages=form.get("passages"),
+            created_at=_moment(form, "created_at"),
+            ttl=form.get("ttl"),
+            source=form.get("source", "user"),
+            trust=form.get("trust"),
+            derived_from=form.get("derived_from", ()),
+            user_id=form.get("user_id"),
+        ),
+        TextCleaner(),
+        metadata_limit=metadata_limit,
+    )
+    created_at = _moment(form, "created_at")
+    entry = MemoryEntry(
+        id=str(draft.id),
+        content=draft.content,
+        namespace=str(draft.namespace),
+        type=draft.type,
+        key=draft.key,
+        tags=tuple(draft.tags),
+        metadata=draft.metadata,
+        passages=None if draft.passages is None else tuple(draft.passages),
+        created_at=created_at,
+        updated_at=_moment(form, "updated_at"),
+        ttl=draft.ttl,
+        expires_at=_moment(form, "expires_at") if "expires_at" in form else None,
+        version=_count(form, "version", least=1),
+        times_stored=_count(form, "times_stored", least=1),
+        source=draft.source,
+        trust=DEFAULT_TRUST[draft.source] if draft.trust is None else draft.trust,
+        derived_from=tuple(draft.derived_from),
+        user_id=draft.user_id,
+    )
+    vectors = _read_vectors(form)
+    if vectors is not None:
+        check_embedding(
+            entry.content if entry.passages is None else entry.passages,
+            array_of(vectors, is_one=entry.passages is None),
+        )
+    return ReadEntry(entry, form.get("merges") is True, vectors)
+
+
+def thread_form(head: Head, notes: Notes) -> dict[str, Any]:
+    """Return the form of a thread, its notes included."""
+    state = notes.state
+    form = {
+        "kind": "thread",
+        "id": head.thread_id,
+        "last_seq": head.last_seq,
+        "created_at": moment_text(head.info().created_at),
+        "updated_at": moment_text(head.info().updated_at),
+    }
+    if state == ThreadState() and not notes.reset_seq:
+        return form
+    facts: list[dict[str, Any]] = [
+        {"text": fact.text, "confirmed_seq": fact.confirmed_seq, "sources": fact.sources}
+        for fact in state.facts
+    ]
+    given = {"summary": state.summary, "facts": facts, "reset_seq": notes.reset_seq or None}
+    return form | {"notes": {"turn_count": state.turn_count} | _present(given)}
+
+
+def read_thread(form: Mapping[str, Any]) -> ReadThread:
+    """Return the thread of a form.
+
+    Raises:
+        InvalidInputError: A field is missing, or of a wrong type.
+    """
+    notes = form.get("notes")
+    cleaner = TextCleaner()
+    try:
+        state = None if notes is None else _state(notes, cleaner)
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise InvalidInputError("notes", "are not shaped like notes; mend them") from error
+    return ReadThread(
+        thread_id=_of(form, "id", str),
+        last_seq=_count(form, "last_seq"),
+        created_at=_moment(form, "created_at"),
+        updated_at=_moment(form, "updated_at"),
+        notes=state,
+        reset_seq=0 if notes is None else _count(notes, "reset_seq", default=0),
+    )
+
+
+def turn_form(turn: Turn, vectors: Vectors | None) -> dict[str, Any]:
+    """Return the form of a turn, the framework's dump included."""
+    given = {
+        "status": "archived" if turn.status == "archived" else None,
+        "parts": [dict(part) for part in turn.parts],
+        "tool_calls": [
+            _present({"id": call.id, "name": call.name, "error": call.error}) | {"args": call.args}
+            for call in turn.tool_calls
+        ],
+        "tool_call_id": turn.tool_call_id,
+        "call_seq": turn.call_seq,
+        "name": turn.name,
+        "source": turn.source if turn.source != source_of_role(turn.role) else None,
+        "pinned": turn.pinned,
+        "user_id": turn.user_id,
+        "metadata": turn.metadata,
+        "dump": _dump(turn.origin),
+        "tokens": dict(turn.token_counts),
+    }
+    form = {
+        "kind": "turn",
+        "seq": turn.seq,
+        "id": turn.id,
+        "role": turn.role,
+        "content": turn.content,
+        "created_at": moment_text(turn.created_at),
+        "revision": turn.revision,
+    }
+    return form | _present(given) | _vectors_form(vectors)
+
+
+def read_turn(form: Mapping[str, Any]) -> tuple[Turn, Vectors | None]:
+    """Return the turn of a form, and its vector.
+
+    Raises:
+        InvalidInputError: A field is missing, or cannot be stored.
+    """
+    try:
+        draft = cleaned(_turn_draft(form), TextCleaner())
+        tokens = {str(name): _checked_count("tokens", n) for name, n in _tokens(form).items()}
+        turn = counted(draft, tokens)
+    except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError("turn", "is not shaped like a turn; mend it") from error
+    values: dict[str, Any] = {name: getattr(turn, name) for name in Turn.__dataclass_fields__}
+    call_seq = form.get("call_seq")
+    values |= {
+        "seq": _count(form, "seq", least=1),
+        "revision": _count(form, "revision", least=1),
+        "status": "archived" if form.get("status") == "archived" else "active",
+        "call_seq": None if call_seq is None else _checked_count("call_seq", call_seq, least=1),
+    }
+    return Turn(**values), _read_vectors(form)
+
+
+def array_of(vectors: Vectors, *, is_one: bool) -> Vector:
+    """Return vectors as numbers: one, or a row each.
+
+    Raises:
+        InvalidInputError: They are no vectors, or not of one length.
+    """
+    first = checked_vector(_numbers(vectors.blobs[0]))
+    if is_one and len(vectors.blobs) == 1:
+        return first
+    return np.stack([checked_vector(_numbers(blob), len(first)) for blob in vectors.blobs])
+
+
+def moment_text(moment: datetime | None) -> str:
+    """Return a moment as ISO text in UTC, to the millisecond."""
+    return "" if moment is None else moment.isoformat(timespec="milliseconds")[:23] + "Z"
+
+
+def _turn_draft(form: Mapping[str, Any]) -> TurnDraft:
+    dump = form.get("dump")
+    return TurnDraft(
+        role=form["role"],
+        content=form.get("content"),
+        parts=form.get("parts", ()),
+        tool_calls=tuple(_calls(form.get("tool_calls", ()))),
+        tool_call_id=form.get("tool_call_id"),
+        name=form.get("name"),
+        id=_of(form, "id", str),
+        source=form.get("source"),
+        pinned=form.get("pinned") is True,
+        user_id=form.get("user_id"),
+        created_at=_moment(form, "created_at"),
+        metadata=form.get("metadata", {}),
+        origin=None
+        if dump is None
+        else Origin(*(_of(dump, name, str) for name in ("framework", "role", "text"))),
+    )
+
+
+def _calls(forms: Sequence[Mapping[str, Any]]) -> Iterator[ToolCall]:
+    for form in forms:
+        name = form.get("name", "")
+        yield ToolCall(form.get("id"), name, form["args"], form.get("error"))
+
+
+def _dump(origin: Origin | None) -> dict[str, str] | None:
+    if origin is None:
+        return None
+    return {"framework": origin.framework, "role": origin.role, "text": origin.dump}
+
+
+def _state(notes: Mapping[str, Any], cleaner: TextCleaner) -> ThreadState:
+    facts = tuple(
+        Fact(
+            cleaner.text(fact["text"]),
+            _checked_count("confirmed_seq", fact["confirmed_seq"]),
+            tuple(
+                tuple(_checked_count("sources", seq) for seq in source)
+                for source in fact["sources"]
+            ),
+        )
+        for fact in notes.get("facts", ())
+    )
+    return ThreadState(
+        cleaner.text(notes.get("summary", "")), facts, _count(notes, "turn_count", default=0)
+    )
+
+
+def _tokens(form: Mapping[str, Any]) -> Mapping[str, Any]:
+    tokens: Mapping[str, Any] = _of({"tokens": {}, **form}, "tokens", dict)
+    return tokens
+
+
+def _vectors_form(vectors: Vectors | None) -> dict[str, Any]:
+    if vectors is None:
+        return {}
+    blobs = [base64.b64encode(blob).decode("ascii") for blob in vectors.blobs]
+    return {"vectors": blobs} if vectors.is_whole else {"vectors": blobs, "shortened": True}
+
+
+def _read_vectors(form: Mapping[str, Any]) -> Vectors | None:
+    texts = form.get("vectors")
+    if not texts:
+        return None
+    try:
+        blobs = tuple(base64.b64decode(text, validate=True) for text in texts)
+        return Vectors(blobs, is_whole=form.get("shortened") is not True)
+    except (TypeError, ValueError, binascii.Error) as error:
+        raise InvalidInputError("vectors", "must be base64 of float32; leave them out") from error
+
+
+def _numbers(blob: bytes) -> Vector:
+    if len(blob) % 4:
+        raise InvalidInputError("vectors", "must be base64 of float32; leave them out")
+    return np.frombuffer(blob, "<f4")
+
+
+def _present(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts that are neither absent, nor an empty list or object, nor false."""
+    return {
+        name: fact
+        for name, fact in facts.items()
+        if fact is not None and fact is not False and fact not in ([], {})
+    }
+
+
+def _of(form: Mapping[str, Any], name: str, kind: type) -> Any:
+    value = form.get(name)
+    if not isinstance(value, kind):
+        raise InvalidInputError(name, f"is missing, or no {kind.__name__}; add it")
+    return value
+
+
+def _moment(form: Mapping[str, Any], name: str) -> datetime:
+    try:
+        moment = aware(name, datetime.fromisoformat(_of(form, name, str)))
+    except ValueError as error:
+        raise InvalidInputError(name, "is no time in ISO form; mend it") from error
+    if moment is None:
+        raise InvalidInputError(name, "is missing; add it")
+    return moment
+
+
+def _count(
+    form: Mapping[str, Any], name: str, *, least: int = 0, default: int | None = None
+) -> int:
+    return _checked_count(name, form.get(name, default), least=least)
+
+
+def _checked_count(name: str, value: Any, *, least: int = 0) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
+        raise InvalidInputError(name, f"must be a whole number, at least {least}; mend it")
+    return value

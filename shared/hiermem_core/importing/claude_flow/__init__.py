@@ -1,0 +1,1 @@
+"""The formats of claude-flow: one module each."""
