@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from hiermem_core import HierMem
+from hiermem_core.cli.note_wording import ranges_of
 from hiermem_core.testing.contracts.samples import asked_and_answered
 
 MODELS = """
@@ -105,8 +106,16 @@ def test_notes_read_as_text_and_stand_in_the_context(hiermem, models, threads):
 
     assert notes.out.splitlines()[0] == "the notes cover turns up to 6 of 6"
     assert "They plan a trip." in notes.out
-    assert "Ada flies  1, 2" in notes.out
+    assert "Ada flies  1-2" in notes.out
     assert "They plan a trip." in context.out
+
+
+@pytest.mark.parametrize(
+    ("seqs", "told"),
+    [((), ""), ((4,), "4"), ((1, 2, 3), "1-3"), ((1, 3, 4, 9), "1, 3-4, 9"), ((2, 4), "2, 4")],
+)
+def test_the_turns_of_a_fact_read_as_ranges(seqs, told):
+    assert ranges_of(seqs) == told
 
 
 def test_reset_clears_the_notes_and_keeps_the_turns(hiermem, models, threads):

@@ -21,8 +21,16 @@ def notes_lines(state: ThreadState, newest: int) -> Iterator[str]:
     if state.summary:
         yield f"\n{state.summary}"
     if state.facts:
-        facts = [(fact.text, ", ".join(map(str, fact.seqs))) for fact in state.facts]
+        facts = [(fact.text, ranges_of(fact.seqs)) for fact in state.facts]
         yield "\n" + table(("fact", "turns"), facts)
+
+
+def ranges_of(seqs: Sequence[int]) -> str:
+    """Return ascending numbers with runs as ranges, such as `1, 3-9`."""
+    starts = [seq for place, seq in enumerate(seqs) if not place or seqs[place - 1] < seq - 1]
+    ends = [seq for place, seq in enumerate(seqs, 1) if place == len(seqs) or seqs[place] > seq + 1]
+    pairs = zip(starts, ends, strict=True)
+    return ", ".join(str(one) if one == last else f"{one}-{last}" for one, last in pairs)
 
 
 def learned_lines(learned: Sequence[NotesLearned], failed: Sequence[UpdateFailed]) -> Iterator[str]:
