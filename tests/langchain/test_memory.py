@@ -237,6 +237,26 @@ def test_keys_are_found_or_named(memory_of):
     assert loaded(memory) == "Human: a\nAI: b\nHuman: c\nAI: d\nHuman: e\nAI: f"
 
 
+def test_lc37_among_several_outputs_the_one_to_save_must_be_named(memory_of):
+    outputs = {"answer": "At the Sakura inn.", "source_documents": ["guide", "map"]}
+    with pytest.raises(ValueError, match=r"^Got multiple output keys: .*output_key"):
+        memory_of().save_context({"question": "Which inn?"}, outputs)
+    memory_of(output_key="answer").save_context({"question": "Which inn?"}, outputs)
+
+    assert loaded(memory_of()) == "Human: Which inn?\nAI: At the Sakura inn."
+
+
+def test_lc38_among_several_inputs_the_one_to_save_must_be_named(memory_of):
+    inputs = {"question": "Which inn?", "city": "Kyoto"}
+    with pytest.raises(ValueError, match=r"^One input key expected got .*input_key"):
+        memory_of().save_context(inputs, {"answer": "Sakura"})
+    memory_of(input_key="question").save_context(inputs, {"answer": "Sakura"})
+    own = {"question": "And then?", "history": loaded(memory_of()), "stop": ["\n"]}
+    memory_of().save_context(own, {"answer": "Home"})
+
+    assert loaded(memory_of()) == ("Human: Which inn?\nAI: Sakura\nHuman: And then?\nAI: Home")
+
+
 @pytest.mark.parametrize(
     ("fields", "kind"),
     [({}, ConversationBufferMemory), ({"k": 2}, ConversationBufferWindowMemory)],
