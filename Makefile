@@ -17,7 +17,7 @@ test: $(VENV)/.develop  ## run every test
 test-long: $(VENV)/.develop  ## properties with a thousand examples each, kills at 20,000 vectors, 10,000 turns; takes a while
 	$(BIN)/pytest --numprocesses=$(WORKERS) --hypothesis-profile=long --timeout=1200 -k "$(PROPERTIES)"
 	TEST_THREAD_TURNS=10000 $(BIN)/pytest --timeout=1200 tests/core/test_long_thread.py
-	TEST_WORKING_ROUNDS=20 $(BIN)/pytest --timeout=1200 tests/core/test_working_races.py
+	TEST_WORKING_ROUNDS=20 $(BIN)/pytest --timeout=1200 tests/core/working/test_races.py
 	TEST_INDEX_KILLS=24 TEST_INDEX_ROWS=20000 $(BIN)/pytest --timeout=1200 -k a48 tests/core/test_index_crashes.py
 
 conformance: conformance-langchain conformance-llamaindex  ## the frameworks' own tests, on HierMem

@@ -25,6 +25,7 @@ import tempfile
 import threading
 import time
 import tracemalloc
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,11 +82,8 @@ def measure_hits(folder: str) -> Figures:
         ) as opened:
             service = filled(opened.tenant("bench").memory)
             memory = WorkingMemory(service)
-            figures[f"hit {name}"] = microseconds(lambda m=memory: m.search("common"))  # type: ignore[misc]
-            figures[f"search {name}"] = microseconds(
-                lambda s=service: s.search("common"),  # type: ignore[misc]
-                number=20,
-            )
+            figures[f"hit {name}"] = microseconds(partial(memory.search, "common"))
+            figures[f"search {name}"] = microseconds(partial(service.search, "common"), number=20)
             figures[f"generation {name}"] = microseconds(service.generation)
     figures |= measure_awaited_hits(folder)
     answer = ten_hits()
@@ -221,7 +219,8 @@ def measure_workload() -> Figures:
     for every in (0, 1000, 200, 50):
         writes = itertools.count(1)
         generation = [0]
-        memory = WorkingMemory(repr, max_entries=ENTRIES, generation=lambda g=generation: g[0])  # type: ignore[misc]
+        now = partial(generation.__getitem__, 0)
+        memory = WorkingMemory(repr, max_entries=ENTRIES, generation=now)
         for question in questions:
             if every and next(writes) % every == 0:
                 generation[0] += 1

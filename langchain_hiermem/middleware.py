@@ -276,7 +276,7 @@ class HierMemMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
                 start = start_of_run(messages, thread.id, thread.known)
             drafts = to_store(messages[start:], thread.id)
             _append(thread, drafts)
-        except Exception as error:
+        except Exception as error:  # whatever fails to be saved is raised or logged
             if not self._logs_save_errors:
                 raise
             logger.error("a run of thread %s was not stored: %s", thread.id, type(error).__name__)

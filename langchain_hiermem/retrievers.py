@@ -105,18 +105,19 @@ class HierMemRetriever(BaseRetriever):
             mode=self.mode,  # type: ignore[arg-type]  # checked by the core
             namespace=self.namespace,
             filter=self.filter if restriction is None else restriction,
-            type=self.types[0] if self._has_one_type else None,  # type: ignore[arg-type,index]
+            type=self._only_type,  # type: ignore[arg-type]  # checked by the core
             threshold=self.min_score,
         )
         return [document_of(hit) for hit in islice(self._hits(asked, wanted), wanted)]
 
     @property
-    def _has_one_type(self) -> bool:
-        return self.types is not None and len(set(self.types)) == 1
+    def _only_type(self) -> str | None:
+        types = set(self.types or ())
+        return types.pop() if len(types) == 1 else None
 
     def _hits(self, asked: MemoryQuery, wanted: int) -> Iterator[Hit]:
         """Yield hits of the right types, page by page; the core restricts to one type at most."""
-        types = None if self.types is None or self._has_one_type else set(self.types)
+        types = None if self.types is None or self._only_type is not None else set(self.types)
         offset = 0
         size = min(_PAGE, wanted)
         while page := self._memory.memory.search(asked, limit=size, offset=offset):

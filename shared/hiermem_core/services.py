@@ -111,7 +111,7 @@ def build(location: Location, settings: HierMemSettings, given: Given) -> Servic
         if wiring.upkeep.listing.is_due():
             wiring.upkeep.listing.list_all()
         wiring.forgetting.resume()
-    except BaseException:
+    except BaseException:  # no database stays open, whatever it is
         database.close()
         raise
     return services
@@ -174,7 +174,7 @@ def _prepared(location: Location, settings: HierMemSettings, clock: Clock) -> Da
     )
     try:
         prepare(database, now_ms=to_milliseconds(clock.now()))
-    except BaseException:
+    except BaseException:  # no database stays open, whatever it is
         database.close()
         raise
     return database

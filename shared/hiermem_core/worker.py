@@ -106,7 +106,7 @@ class Worker(Generic[Job]):
         try:
             while (waiting := self._next()) is not None:
                 waiting.context.run(self._do, waiting.job)
-        except BaseException:
+        except BaseException:  # whatever ends this thread, the next job starts another
             self._end()
             raise
 

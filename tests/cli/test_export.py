@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -77,7 +78,7 @@ def test_a_file_that_is_there_is_kept_when_asked_and_not_touched_else(hiermem, f
     assert "--force" in refused.err
 
     run = hiermem("export", path, "--force", "--json")
-    assert (run.code, open(run.json["kept"]).read()) == (0, "mine")  # noqa: PTH123, SIM115
+    assert (run.code, Path(run.json["kept"]).read_text()) == (0, "mine")
     assert run.json["kept"] in run.err
 
 
@@ -113,7 +114,6 @@ def test_entries_of_a_program_that_ended_cannot_be_exported(hiermem, tmp_path, m
 
 
 def test_vectors_are_exported_when_asked(hiermem, embedder, remember, tmp_path):
-    pytest.importorskip("onnxruntime")
     remember("likes tea")
 
     with_them = hiermem("export", tmp_path / "a.jsonl", "--vectors", "--json").json

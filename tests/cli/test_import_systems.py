@@ -6,6 +6,7 @@ import json
 import sqlite3
 from contextlib import closing
 
+import chromadb
 import pytest
 from importing import shapes
 
@@ -78,7 +79,6 @@ def old_systems(write, database, tmp_path):
     moment = "2026-11-30 10:00:00"
     row = ("h1", "m9", None, "Plays the trombone", "ADD", moment, None, 0)
     database("history.db", shapes.MEM0, shapes.MEM0_PUT, row)
-    chromadb = pytest.importorskip("chromadb")
     settings = chromadb.Settings(anonymized_telemetry=False)
     client = chromadb.PersistentClient(str(tmp_path / "chroma_db"), settings=settings)
     collection = client.get_or_create_collection("notes", embedding_function=None)

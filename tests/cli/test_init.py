@@ -13,8 +13,6 @@ def test_path_and_location_are_the_same_option(hiermem, tmp_path):
 
 @pytest.mark.parametrize("backend", ["sqlite", "chroma", "hybrid"])
 def test_every_backend_can_be_named(hiermem, tmp_path, backend):
-    if backend == "chroma":
-        pytest.importorskip("chromadb")
     run = hiermem("init", "--backend", backend, "--json")
 
     assert (run.code, run.json["backend"], run.json["created"]) == (0, backend, True)

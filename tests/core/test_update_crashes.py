@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager
 
 import pytest
 from core.children import finish, run, run_until_killed, start
-from sqlalchemy import event
+from failing_databases import read_only
 
 from hiermem_core import ApproximateCounter, HierMem, ThreadState
 from hiermem_core.models.events import UpdateFailed
@@ -80,26 +79,6 @@ def test_a_hanging_model_keeps_no_process_alive_and_prints_nothing(tmp_path):
     with opened(tmp_path) as hiermem:
         assert printed == "ended\n"
         assert len(hiermem.tenant("acme").thread("t1").turns()) == 8
-
-
-@contextmanager
-def read_only(hiermem):
-    """Let SQLite change nothing while the block runs."""
-    engine = hiermem._services.database._engine
-
-    def lock(connection, *ignored):
-        connection.execute("PRAGMA query_only = ON")
-
-    def unlock(connection, *ignored):
-        connection.execute("PRAGMA query_only = OFF")
-
-    event.listen(engine, "checkout", lock)
-    event.listen(engine, "checkin", unlock)
-    try:
-        yield
-    finally:
-        event.remove(engine, "checkout", lock)
-        event.remove(engine, "checkin", unlock)
 
 
 def test_b37_where_the_database_cannot_be_written_no_model_is_paid_and_it_is_told(tmp_path):

@@ -334,7 +334,6 @@ def test_a_memory_in_memory_is_no_place(backup):
 
 
 def test_an_index_of_before_is_not_trusted(tmp_path):
-    pytest.importorskip("chromadb")
     place = tmp_path / "memory"
     with opened(place, backend="chroma") as memory:
         alice = memory.tenant("alice")

@@ -318,7 +318,6 @@ def test_a_time_to_live_is_not_begun_anew(tmp_path):
 
 
 def test_exports_go_from_backend_to_backend_on_disk(tmp_path):
-    pytest.importorskip("chromadb")
     bodies = []
     with opened(tmp_path / "first") as one:
         fill(one.tenant("a"))

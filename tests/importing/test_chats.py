@@ -5,16 +5,29 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
+import chromadb
 import pytest
 from importing import shapes
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessageChunk,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    message_chunk_to_message,
+    messages_to_dict,
+)
+from llama_index.core.llms import ChatMessage as LlamaMessage
 
 from hiermem_core import InvalidInputError
-
-MESSAGES = pytest.importorskip("langchain_core.messages")
+from langchain_hiermem.messages import turn_to_message as langchain_message
+from llamaindex_hiermem.messages import turn_to_message as llamaindex_message
 
 
 def dumped(*messages):
-    return MESSAGES.messages_to_dict(list(messages))
+    return messages_to_dict(list(messages))
 
 
 def talk():
@@ -25,12 +38,12 @@ def talk():
         {"type": "thinking", "thinking": "hm", "signature": "s"},
     ]
     return [
-        MESSAGES.SystemMessage("Be kind"),
-        MESSAGES.HumanMessage(blocks, id="m1", name="Mara"),
-        MESSAGES.AIMessage("", tool_calls=[call], response_metadata={"model": "x"}),
-        MESSAGES.ToolMessage("blue", tool_call_id="c1", artifact={"a": 1}),
-        MESSAGES.AIMessageChunk("It is blue", id="run-1"),
-        MESSAGES.ChatMessage("and so on", role="user"),
+        SystemMessage("Be kind"),
+        HumanMessage(blocks, id="m1", name="Mara"),
+        AIMessage("", tool_calls=[call], response_metadata={"model": "x"}),
+        ToolMessage("blue", tool_call_id="c1", artifact={"a": 1}),
+        AIMessageChunk("It is blue", id="run-1"),
+        ChatMessage("and so on", role="user"),
     ]
 
 
@@ -39,8 +52,6 @@ def turns(place, thread):
 
 
 def test_i44_langchain_gets_equal_messages_back(place):
-    from langchain_hiermem.messages import turn_to_message
-
     path = place.write("history.json", dumped(*talk()))
 
     report = place.load(path)
@@ -48,12 +59,10 @@ def test_i44_langchain_gets_equal_messages_back(place):
     assert (report.imported, report.stores[0].format) == (6, "langchain/messages")
     stored = turns(place, "history")
     full = [
-        MESSAGES.message_chunk_to_message(one)
-        if isinstance(one, MESSAGES.BaseMessageChunk)
-        else one
+        message_chunk_to_message(one) if isinstance(one, BaseMessageChunk) else one
         for one in talk()
     ]
-    assert [turn_to_message(turn) for turn in stored] == full
+    assert [langchain_message(turn) for turn in stored] == full
     assert [turn.role for turn in stored] == [
         *("system", "user", "assistant", "tool", "assistant", "user")
     ]
@@ -151,9 +160,6 @@ def test_i46_a_chat_store_in_a_string_and_archived_rows_arrive_in_order(place):
 
 
 def test_llamaindex_gets_equal_messages_back(place):
-    llms = pytest.importorskip("llama_index.core.llms")
-    from llamaindex_hiermem.messages import turn_to_message
-
     call = {"block_type": "tool_call", "tool_call_id": "c", "tool_name": "f", "tool_kwargs": {}}
     image = {"block_type": "image", "url": "https://x.test/a.png", "image_mimetype": "image/png"}
     kinds = [
@@ -166,8 +172,8 @@ def test_llamaindex_gets_equal_messages_back(place):
     place.load(path)
 
     found = turns(place, "chat")
-    assert [turn_to_message(turn) for turn in found] == [
-        llms.ChatMessage.model_validate(kind) for kind in kinds
+    assert [llamaindex_message(turn) for turn in found] == [
+        LlamaMessage.model_validate(kind) for kind in kinds
     ]
     assert [call.name for call in found[1].tool_calls] == ["f"]
 
@@ -289,7 +295,6 @@ def test_a_dry_run_of_turns_tells_what_a_run_does(place):
 
 @pytest.fixture
 def chroma(place):
-    chromadb = pytest.importorskip("chromadb")
     settings = chromadb.Settings(anonymized_telemetry=False)
     client = chromadb.PersistentClient(str(place.folder / "db"), settings=settings)
     return lambda name: client.get_or_create_collection(name, embedding_function=None)

@@ -280,8 +280,6 @@ async def test_the_async_twin_gives_the_same_report(place):
 
 @pytest.mark.parametrize("backend", ["in_memory", "sqlite", "hybrid", "chroma"])
 def test_every_backend_takes_an_import_and_its_repeat(tmp_path, backend):
-    if backend == "chroma":
-        pytest.importorskip("chromadb")
     place = Place(tmp_path, backend)
     rows = [(f"k{n}", f"text {n}", "n", shapes.SECOND, shapes.SECOND) for n in range(30)]
     place.database(".swarm/memory.db", shapes.STORE, rows=[(shapes.PUT, rows)])

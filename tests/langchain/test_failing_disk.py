@@ -4,38 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-from contextlib import contextmanager
 
 import pytest
+from failing_databases import full_disk
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage
 from langchain_core.runnables import RunnableLambda
-from sqlalchemy import event
 
 from hiermem_core import BackendError
 from langchain_hiermem import HierMemChatMessageHistory
 
 LONG = "far too long for this disk " * 20_000
 SMALL = "in short"
-
-
-@contextmanager
-def full_disk(hiermem):
-    """Let SQLite have no page more than it has while the block runs."""
-    engine = hiermem._services.database._engine
-
-    def fill(connection, *ignored):
-        connection.execute("PRAGMA max_page_count = 1")
-
-    def free(connection, *ignored):
-        connection.execute("PRAGMA max_page_count = 1000000")
-
-    event.listen(engine, "checkout", fill)
-    event.listen(engine, "checkin", free)
-    try:
-        yield
-    finally:
-        event.remove(engine, "checkout", fill)
-        event.remove(engine, "checkin", free)
 
 
 @pytest.fixture

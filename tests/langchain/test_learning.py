@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 
 import pytest
@@ -13,28 +12,18 @@ from langchain_core.language_models.fake_chat_models import FakeMessagesListChat
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables.history import RunnableWithMessageHistory
+from troubled_models import GOOD, troubles
 
-from hiermem_core import HierMem, ThreadState, UsageDeniedError
+from hiermem_core import HierMem, ThreadState
 from hiermem_core.learning.prompts import parse_prompt
 from hiermem_core.models.events import UpdateFailed
 from hiermem_core.testing import ScriptedModel
-from hiermem_core.testing.contracts.learning_base import reply, seqs
+from hiermem_core.testing.contracts.learning_base import seqs
 from langchain_hiermem import HISTORY_FIELDS, HierMemChatMessageHistory, history_factory
 
 SECONDS = 30
 
 PROMPT = ChatPromptTemplate([MessagesPlaceholder("history"), ("human", "{question}")])
-GOOD = reply("They plan a trip to Kyoto.", ["They land on 4 May"])
-
-
-class Closed:
-    """A usage guard that allows nothing."""
-
-    def check(self, meta, estimated_tokens):
-        raise UsageDeniedError
-
-    def record(self, meta, completion):
-        raise AssertionError("nothing was called")
 
 
 def remembering(hiermem):
@@ -57,23 +46,11 @@ def ask(chain, count):
     return [chain.invoke({"question": f"question {n}"}, config).content for n in range(count)]
 
 
-def models():
-    hanging = ScriptedModel([GOOD])
-    hanging.gate = threading.Event()
-    return {
-        "raises": {"chat_model": ScriptedModel([ConnectionError("no network")])},
-        "hangs": {"chat_model": hanging},
-        "garbage": {"chat_model": ScriptedModel(["They plan a trip. {'summary': "])},
-        "empty": {"chat_model": ScriptedModel([""])},
-        "denied": {"chat_model": ScriptedModel([GOOD]), "usage_guard": Closed()},
-    }
-
-
-@pytest.mark.parametrize("trouble", models())
+@pytest.mark.parametrize("trouble", troubles())
 def test_lc13_whatever_the_summariser_does_chains_answer_and_a_good_one_learns_it_all(
     location, trouble
 ):
-    events, options = [], models()[trouble]
+    events, options = [], troubles()[trouble]
     hiermem = HierMem.open(location, observer=events.append, **options)
     answers = ask(remembering(hiermem), 12)
     hiermem.when_idle(0.05 if trouble == "hangs" else SECONDS)

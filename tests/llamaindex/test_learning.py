@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import warnings
 
 import pytest
@@ -11,8 +10,9 @@ from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.llms import MockLLM
 from llama_index.core.memory import ChatSummaryMemoryBuffer
 from llamaindex.samples import assistant, user
+from troubled_models import GOOD, troubles
 
-from hiermem_core import HierMem, ThreadState, UsageDeniedError
+from hiermem_core import HierMem, ThreadState
 from hiermem_core.learning.prompts import parse_prompt
 from hiermem_core.models.events import UpdateFailed
 from hiermem_core.testing import ScriptedModel
@@ -22,17 +22,6 @@ from llamaindex_hiermem import HierMemChatMemoryBuffer
 pytestmark = pytest.mark.filterwarnings("ignore::llamaindex_hiermem.memory.HierMemTrimWarning")
 
 SECONDS = 30
-GOOD = reply("They plan a trip to Kyoto.", ["They land on 4 May"])
-
-
-class Closed:
-    """A usage guard that allows nothing."""
-
-    def check(self, meta, estimated_tokens):
-        raise UsageDeniedError
-
-    def record(self, meta, completion):
-        raise AssertionError("nothing was called")
 
 
 def buffer_of(hiermem, limit=500):
@@ -48,23 +37,11 @@ def chat(hiermem, count):
     return [engine.chat(f"question {n}").response for n in range(count)]
 
 
-def models():
-    hanging = ScriptedModel([GOOD])
-    hanging.gate = threading.Event()
-    return {
-        "raises": {"chat_model": ScriptedModel([ConnectionError("no network")])},
-        "hangs": {"chat_model": hanging},
-        "garbage": {"chat_model": ScriptedModel(["They plan a trip. {'summary': "])},
-        "empty": {"chat_model": ScriptedModel([""])},
-        "denied": {"chat_model": ScriptedModel([GOOD]), "usage_guard": Closed()},
-    }
-
-
-@pytest.mark.parametrize("trouble", models())
+@pytest.mark.parametrize("trouble", troubles())
 def test_l12_whatever_the_summariser_does_engines_answer_and_a_good_one_learns_it_all(
     tmp_path, trouble
 ):
-    events, options = [], models()[trouble]
+    events, options = [], troubles()[trouble]
     hiermem = HierMem.open(tmp_path, observer=events.append, **options)
     answers = chat(hiermem, 8)
     hiermem.when_idle(0.05 if trouble == "hangs" else SECONDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import chromadb
 import pytest
 from blockbuster import blockbuster_ctx
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -146,7 +147,6 @@ async def test_l16_retrievers_of_two_tenants_share_nothing(hiermem, tenant, retr
 
 
 async def test_l33_foreign_rows_of_a_chroma_folder_are_skipped(tmp_path, retrieve):
-    chromadb = pytest.importorskip("chromadb")
     options = {"backend": "chroma", "embedder": FakeEmbedder()}
     with HierMem.open(tmp_path / "memory", **options) as hiermem:
         hiermem.tenant("acme").remember("green tea", id="e0", metadata=NESTED)

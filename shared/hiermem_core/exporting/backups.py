@@ -106,7 +106,7 @@ def back_up_connection(
             draft.rename(target)
             sync_folder(target.parent)
             (target / LOCK_NAME).unlink()
-    except BaseException:
+    except BaseException:  # no draft stays, whatever it is
         if ownership.is_held:
             with suppress(OSError):
                 shutil.rmtree(draft)

@@ -204,12 +204,11 @@ class Tally:
 
     def add(self, kind: Kind, outcome: Outcome | ReadItem) -> None:
         """Count one record; with an item, why it was not imported."""
-        item = outcome if isinstance(outcome, ReadItem) else None
-        name: Outcome = item.outcome if item else outcome  # type: ignore[assignment]
-        self.counts.setdefault(kind, Counter())[name] += 1
-        if item is not None:
-            self.reasons[item.reason] += 1
-            self.items.append(item)
+        if isinstance(outcome, ReadItem):
+            self.reasons[outcome.reason] += 1
+            self.items.append(outcome)
+            outcome = outcome.outcome
+        self.counts.setdefault(kind, Counter())[outcome] += 1
 
     def report(self, source: str, tenant: str, *, dry_run: bool) -> ReadReport:
         """Return the result."""

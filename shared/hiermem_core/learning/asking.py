@@ -93,7 +93,7 @@ class Asking:
         known = getattr(self._model, "model_info", None)
         try:
             info = known(model_id) if known else None
-        except Exception as error:
+        except Exception as error:  # a model may raise anything; its type is told
             raise UpdateError("call", type(error).__name__) from error
         return info or ModelInfo(model_id or "", UNKNOWN_WINDOW)
 
@@ -133,7 +133,7 @@ class Asking:
             completion = self._model.complete(
                 prompt.messages, model_id=model_id, max_tokens=prompt.reserve, meta=meta
             )
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # a model may raise anything; its type is told
             raise UpdateError("call", type(error).__name__) from error
         if not isinstance(completion, Completion) or not isinstance(completion.text, str):
             raise UpdateError("reply", "wrong_types")
@@ -150,7 +150,7 @@ class Asking:
             self._guard.check(meta, tokens)
         except UsageDeniedError as error:
             raise UpdateError("guard", "usage_denied", counts=False) from error
-        except Exception as error:
+        except Exception as error:  # a guard may raise anything; its type is told
             raise UpdateError("guard", type(error).__name__, counts=False) from error
 
     def _record(self, prompt: Prompt, completion: Completion, meta: CallMeta) -> None:

@@ -312,7 +312,7 @@ def _empty_log(connection: Connection) -> None:
 def _commit(connection: Connection) -> None:
     try:
         connection.commit()
-    except BaseException:
+    except BaseException:  # the connection is given back clean, whatever it is
         with suppress(Exception):  # SQLAlchemy takes a failed commit for the transaction's end
             connection.connection.rollback()
         raise

@@ -282,7 +282,7 @@ class ChromaIndex:
             try:
                 self._names = {handle.name for handle in client.list_collections()}
                 self._most_at_once = int(client.get_max_batch_size())
-            except BaseException:
+            except BaseException:  # whatever it is, the client is closed
                 client.close()
                 raise
         self._client = client
@@ -303,7 +303,7 @@ class ChromaIndex:
             yield
         except HierMemError:
             raise
-        except BaseException as error:
+        except BaseException as error:  # panics of Chroma's are no Exception
             kind = type(error).__name__
             is_refusal = isinstance(error, ValueError) or kind in _REFUSED
             if is_refusal and operation in _TAKING_VALUES:

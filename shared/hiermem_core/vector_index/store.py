@@ -146,7 +146,7 @@ class IndexStore:
         self.is_building = True
         try:
             index = self._built(folder, embedder, pace, generation)
-        except BaseException:
+        except BaseException:  # no half a generation stays, whatever it is
             with suppress(IndexUnavailableError):
                 remove_generation(self._folder, generation)
             raise
@@ -356,7 +356,7 @@ class IndexStore:
             with self._database.write() as connection:
                 write_facts(connection, facts, now_ms=self.now_ms())
                 settle_copied(connection, copied)
-        except BaseException:
+        except BaseException:  # no index stays open, whatever it is
             _close_quietly(index)
             raise
         self._added = copied.total

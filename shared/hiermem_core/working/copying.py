@@ -88,7 +88,7 @@ def _are_atoms(values: Iterable[Any]) -> bool:
 def _deep(value: Any) -> Maker:
     try:
         template = deepcopy(value)
-    except Exception as error:
+    except Exception as error:  # what an answer holds may raise anything
         raise UncopyableError from error
     return lambda: deepcopy(template)
 

@@ -112,7 +112,7 @@ class Serving:
             return None
         try:
             return call.generation()
-        except Exception:
+        except Exception:  # counted, and raised on
             self.table.count_failure()
             raise
 
@@ -124,7 +124,7 @@ class Serving:
             if call.generation is None:
                 return None
             return await self._checkers.run(call.generation)
-        except Exception:
+        except Exception:  # counted, and raised on
             self.table.count_failure()
             raise
 
@@ -190,7 +190,7 @@ class Serving:
         try:
             result = load()
             landing, answer = self._landing(flight, result)
-        except BaseException as error:
+        except BaseException as error:  # whoever waits is told, whatever it is
             landing = _failed(error)
             raise
         finally:
@@ -211,7 +211,7 @@ class Serving:
                 task = asyncio.ensure_future(self._afly(call.aload, flight))
                 self._tasks.add(task)
                 task.add_done_callback(lambda task: self._forget(task, flight))
-        except BaseException as error:
+        except BaseException as error:  # whoever waits is told, whatever it is
             self._land(flight, _failed(error), None)
             raise
 
@@ -230,7 +230,7 @@ class Serving:
             await self._free()
         except Exception as error:  # noqa: BLE001 - whoever waits gets it
             landing = _failed(error)
-        except BaseException as error:
+        except BaseException as error:  # so is whoever waits for a cancelled load
             landing = landing if landing is not LOST else _failed(error)
             raise
         finally:

@@ -154,7 +154,7 @@ class WorkingMemory:
         key = asking.set_pin(searcher, args, arguments)
         try:
             asking.ask(searcher, args, arguments)
-        except BaseException:
+        except BaseException:  # what was not answered is not pinned
             asking.take_pin(key)
             raise
 
@@ -164,7 +164,7 @@ class WorkingMemory:
         key = asking.set_pin(searcher, args, arguments)
         try:
             await asking.aask(searcher, args, arguments)
-        except BaseException:
+        except BaseException:  # what was not answered is not pinned
             asking.take_pin(key)
             raise
 

@@ -6,16 +6,14 @@ compact JSON of the value, tells which.
 
 from __future__ import annotations
 
-import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from hiermem_core.importing.claude_flow.managed_entries import checksum_of, entry_facts
 from hiermem_core.importing.names import namespace_of
 from hiermem_core.importing.reading import (
-    Facts,
     entry_record,
-    iso_expiry,
     needed,
-    needed_text,
     numbered,
     optional_text,
     read_each,
@@ -68,30 +66,15 @@ def advanced_record(
         clock: When it was exported.
     """
     raw, checksum = _value(one)
-    facts = Facts(
-        format=FORMAT,
+    facts = entry_facts(
+        one,
+        reading,
+        format_name=FORMAT,
         value=value_of(raw),
         namespace=namespace_of(optional_text(one.get("namespace")) or ""),
-        key=needed_text(one, "key"),
-        id=optional_text(one.get("id")) or None,
-        type=optional_text(one.get("type")),
-        tags=one.get("tags") or (),
-        metadata=one.get("metadata"),
-        created_at=iso_moment(one.get("createdAt")),
-        updated_at=iso_moment(one.get("updatedAt")),
-        expires_at=iso_expiry(one.get("expiresAt"), reading),
-        clock=clock,
-        about={"checksum": checksum},
-        fields={
-            "owner": one.get("owner"),
-            "access_level": one.get("accessLevel"),
-            "version": one.get("version"),
-            "references": one.get("references"),
-            "dependencies": one.get("dependencies"),
-        },
-        version=one.get("version"),
         precedence=precedence,
     )
+    facts = replace(facts, clock=clock, about={"checksum": checksum})
     return entry_record(facts, reading)
 
 
@@ -104,12 +87,12 @@ def _value(one: Any) -> tuple[Any, str | None]:
     if not one.get("compressed"):
         return value, None
     checksum = one["checksum"]
-    if _digest(compact_json(value)) == checksum:
+    if checksum_of(value) == checksum:
         return (_parsed(value) if isinstance(value, str) else value), None
-    if _digest(compact_json(compact_json(value))) == checksum:
+    if checksum_of(compact_json(value)) == checksum:
         return value, None
     parsed = _parsed(value) if isinstance(value, str) else value
-    if _digest(compact_json(parsed)) == checksum:
+    if checksum_of(parsed) == checksum:
         return parsed, None
     return value, "mismatch"
 
@@ -119,7 +102,3 @@ def _parsed(text: str) -> Any:
         return load_json(text)
     except ValueError:
         return text
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

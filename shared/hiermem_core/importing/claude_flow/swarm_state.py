@@ -7,14 +7,12 @@ value; in a distributed backup it is the value.
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
+from hiermem_core.importing.claude_flow.managed_entries import checksum_of, entry_facts
 from hiermem_core.importing.names import DEFAULT, namespace_of, segment_of
 from hiermem_core.importing.reading import (
-    Facts,
     entry_record,
-    iso_expiry,
     needed,
     needed_text,
     numbered,
@@ -22,8 +20,7 @@ from hiermem_core.importing.reading import (
     read_each,
 )
 from hiermem_core.importing.records import INDEX
-from hiermem_core.importing.times import iso_moment
-from hiermem_core.importing.values import compact_json, decoded, value_of
+from hiermem_core.importing.values import decoded, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,9 +59,8 @@ def is_intact(value: Any) -> bool:
     """Tell whether a backup has the checksum it says."""
     if not isinstance(value, dict) or not {"entries", "partitions"} <= value.keys():
         return False
-    body = compact_json({"entries": value["entries"], "partitions": value["partitions"]})
-    digest = hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
-    return bool(value.get("checksum") == digest)
+    body = {"entries": value["entries"], "partitions": value["partitions"]}
+    return bool(value.get("checksum") == checksum_of(body))
 
 
 def read(value: Any, reading: Reading, *, precedence: int = INDEX) -> Iterator[Record]:
@@ -90,26 +86,12 @@ def _read(value: Any, root: Any, name: str, reading: Reading, precedence: int) -
         source_id = needed_text(one, "id")
         raw = needed(one, "value")
         is_text = name == FORMAT and isinstance(raw, str)
-        facts = Facts(
-            format=name,
+        facts = entry_facts(
+            one,
+            reading,
+            format_name=name,
             value=decoded(raw) if is_text else value_of(raw),
             namespace=f"{base}/{partitions.get(source_id, DEFAULT)}",
-            key=needed_text(one, "key"),
-            id=source_id,
-            type=optional_text(one.get("type")),
-            tags=one.get("tags") or (),
-            metadata=one.get("metadata"),
-            created_at=iso_moment(one.get("createdAt")),
-            updated_at=iso_moment(one.get("updatedAt")),
-            expires_at=iso_expiry(one.get("expiresAt"), reading),
-            fields={
-                "owner": one.get("owner"),
-                "access_level": one.get("accessLevel"),
-                "version": one.get("version"),
-                "references": one.get("references"),
-                "dependencies": one.get("dependencies"),
-            },
-            version=one.get("version"),
             precedence=precedence,
         )
         return entry_record(facts, reading)

@@ -337,7 +337,7 @@ class LearningContract(UpdatesContract):
     ) -> None:
         events: list[Event] = []
         hiermem = opened(chat_model=ScriptedModel([""]), observer=events.append)
-        odd: Any = ThreadOptions(strategy="unheard of")  # type: ignore[arg-type]
+        odd: Any = ThreadOptions(strategy="unheard of")  # type: ignore[arg-type]  # as asked
 
         talk(hiermem, 1, profile=every(number))
         talk(hiermem, 1, profile=Profile("odd", odd))

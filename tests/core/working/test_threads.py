@@ -11,7 +11,7 @@ import weakref
 
 import pytest
 from core import children
-from core.test_working_flights import auntil, until, wait_for_child
+from core.working.gated import auntil, until, wait_for_child
 
 from hiermem_core import WorkingMemory
 from hiermem_core import pool as pools
