@@ -29,10 +29,12 @@ and an error as one, on standard error. `--quiet` leaves out what is said beside
 Shell completion: `hiermem --install-completion` sets it up for bash, zsh, fish or PowerShell, and
 `hiermem --show-completion` prints it; neither needs a network.
 
-What would destroy something asks on a terminal, or wants `--yes` or `--force`, and takes
-`--dry-run`: `forget` erases for good; `init --force` and `restore --force` keep what they replace
-beside it, as a backup that `restore` takes; `export --force` and `backup --force` keep it under
-another name.
+What destroys something says on a terminal how much would go, and asks; where there is no terminal
+it ends with exit code 2, unless `--yes` is given, and where the answer is no with exit code 1.
+`--dry-run` says how much would go, never what it says, and changes nothing. So do `delete`,
+`forget`, `purge` and `reset`, and `init --force` and `restore --force`, which keep what they
+replace beside it, as a backup that `restore` takes. `export --force` and `backup --force` destroy
+nothing: they keep what is there under another name.
 """
 
 

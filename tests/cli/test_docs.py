@@ -15,8 +15,6 @@ from hiermem_core.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "cli.md"
-DESTROYING = {"forget", "init", "restore"}
-"""They erase, or put something in the place of all that is stored."""
 
 
 def written():
@@ -59,13 +57,6 @@ def test_every_command_and_option_is_on_the_page_and_has_its_help(name):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_gives_json_and_can_be_quiet(name):
     assert {"--json", "--quiet"} <= options_of(name)
-
-
-def test_what_destroys_can_be_tried_and_agreed_to_beforehand():
-    for name in DESTROYING:
-        assert {"--dry-run", "--yes"} <= options_of(name), name
-    replacing = {name for name in COMMANDS if "--force" in options_of(name)}
-    assert replacing == {"init", "restore", "export", "backup"}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -205,8 +205,8 @@ def test_delete_by_id_and_by_key(hiermem, remember):
     by_id = remember("x")
     remember(*CITY)
 
-    assert hiermem("delete", by_id).out == f"{by_id}: deleted\n"
-    assert hiermem("delete", "--namespace", "profile/work", "--key", "city").code == 0
+    assert hiermem("delete", by_id, "--yes").out == f"{by_id}: deleted\n"
+    assert hiermem("delete", "--namespace", "profile/work", "--key", "city", "--yes").code == 0
     assert hiermem("list", "--json").json["entries"] == []
 
 
@@ -221,10 +221,11 @@ def test_purge_removes_what_has_expired_until_none_remains(hiermem, tmp_path, re
         memory.tenant("alice").memory.bulk_insert(drafts, batch_size=1000)
     kept = remember("stays")
 
-    run = hiermem("purge")
+    run = hiermem("purge", "--yes")
 
     assert run.out == "removed 2,500 expired entries\n"
-    assert hiermem("purge", "--json").json == {"tenant": "alice", "removed": 0}
+    again = hiermem("purge", "--yes", "--json").json
+    assert again == {"tenant": "alice", "removed": 0, "dry_run": False}
     assert hiermem("get", kept).code == 0
 
 
@@ -236,7 +237,7 @@ def test_purge_removes_what_has_expired_until_none_remains(hiermem, tmp_path, re
         (("get",), 2, "give either ID, or --key"),
         (("get", "a", "--key", "b"), 2, "give either ID, or --key"),
         (("get", "a", "--namespace", "b"), 2, "an id needs none"),
-        (("delete", "nothing"), 1, "entry 'nothing' not found"),
+        (("delete", "nothing", "--yes"), 1, "entry 'nothing' not found"),
         (("delete",), 2, "give either ID, or --key"),
         (("update", "nothing", "--tag", "x"), 1, "entry 'nothing' not found"),
         (("update", "nothing"), 2, "name a field"),
@@ -286,7 +287,14 @@ def test_an_error_holds_no_content(hiermem):
 
 @pytest.mark.parametrize(
     "words",
-    [("get", "x"), ("list",), ("namespaces",), ("delete", "x"), ("purge",), ("recall", "x")],
+    [
+        ("get", "x"),
+        ("list",),
+        ("namespaces",),
+        ("delete", "x", "--yes"),
+        ("purge", "--yes"),
+        ("recall", "x"),
+    ],
 )
 def test_commands_that_store_nothing_never_create_a_location(hiermem, words, tmp_path):
     run = hiermem(*words)

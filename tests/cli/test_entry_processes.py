@@ -32,7 +32,7 @@ def test_what_one_process_stores_others_find_change_and_delete(spawn):
     recalled = finished(spawn("recall", "Schlüssel", "--json"))
     updated = finished(spawn("update", entry_id, "--content", "Er liegt unter der Matte"))
     listed = finished(spawn("list"))
-    deleted = finished(spawn("delete", entry_id))
+    deleted = finished(spawn("delete", entry_id, "--yes"))
     gone = finished(spawn("get", entry_id))
 
     assert code == 0
@@ -126,8 +126,8 @@ def test_the_readers_of_json_get_one_object_and_nothing_else(hiermem, talk, reme
         ("namespaces",),
         ("health",),
         ("doctor",),
-        ("purge",),
-        ("delete", entry_id),
+        ("purge", "--yes"),
+        ("delete", entry_id, "--yes"),
         ("forget", "--thread", talk, "--yes"),
     ):
         run = hiermem(*words, "--json", "--quiet")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import sys
-
 import pytest
 
 SENTINEL = "qzx7sentinel"
@@ -83,35 +79,14 @@ def test_forgetting_what_is_not_there_is_done_already(stored):
         (("--thread", "talk", "--user", "bob"), "give exactly one of"),
         (("--thread", "talk", "--everything"), "give exactly one of"),
         (("--namespace", "a//b", "--yes"), "empty segment"),
-        (("--everything",), "add --yes"),
     ],
 )
-def test_wrong_words_forget_nothing(stored, words, told, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", None)
-
+def test_wrong_words_forget_nothing(stored, words, told):
     run = stored("forget", *words)
 
     assert run.code == 2
     assert told in run.err
     assert len(stored("list", "--json").json["entries"]) == 2
-
-
-@pytest.mark.parametrize(
-    ("answer", "code", "left"), [(b"y\n", 0, 0), (b"n\n", 1, 2), (b"\n", 1, 2)]
-)
-def test_on_a_terminal_it_names_what_would_go_and_asks(stored, spawn, answer, code, left):
-    parent, child = pty.openpty()
-    process = spawn("forget", "--everything", stdin=child)
-    os.close(child)
-    os.write(parent, answer)
-    out, err = process.communicate(timeout=60)
-    os.close(parent)
-
-    assert process.returncode == code
-    assert b"Forget for good: entries 2, turns 2, threads 1" in err
-    assert (b"complete" in out) is (code == 0)
-    assert (b"nothing was forgotten" in err) is (code == 1)
-    assert len(stored("list", "--json").json["entries"]) == left
 
 
 def test_another_tenants_things_stay(stored):

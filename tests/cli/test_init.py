@@ -34,7 +34,7 @@ def test_init_again_changes_nothing(hiermem, talk):
 
 
 def test_force_says_what_it_replaces_and_keeps_it(hiermem, talk):
-    run = hiermem("init", "--force", "--json")
+    run = hiermem("init", "--force", "--yes", "--json")
 
     assert (run.code, run.json["created"]) == (0, True)
     assert run.json["replaced"] == "1 tenant, 1 thread, 8 turns"
@@ -46,8 +46,8 @@ def test_force_says_what_it_replaces_and_keeps_it(hiermem, talk):
 
 
 def test_force_where_nothing_is_stored_replaces_nothing(hiermem, tmp_path):
-    assert hiermem("init", "--force", "--json").json["replaced"] is None
-    assert hiermem("init", "--force", "--json").json["created"] is False
+    assert hiermem("init", "--force", "--yes", "--json").json["replaced"] is None
+    assert hiermem("init", "--force", "--yes", "--json").json["created"] is False
     assert [path.name for path in (tmp_path / "memory").iterdir()] == ["memory.db"]
 
 
@@ -61,23 +61,12 @@ def test_a_dry_run_makes_and_replaces_nothing(hiermem, tmp_path, conversation):
     assert len(hiermem("threads", "--json").json["threads"]) == 1
 
 
-def test_on_a_terminal_force_asks_before(hiermem, talk, monkeypatch):
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("typer.confirm", lambda question, err: False)
-
-    assert hiermem("init", "--force").code == 1
-    assert "Hello there" in hiermem("show", talk).out
-
-    assert hiermem("init", "--force", "--yes").code == 0
-    assert hiermem("threads", "--json").json["threads"] == []
-
-
 def test_force_helps_where_the_file_is_damaged(hiermem, tmp_path):
     hiermem("init")
     (tmp_path / "memory" / "memory.db").write_bytes(b"garbage" * 1000)
 
     assert hiermem("init").code == 1
-    run = hiermem("init", "--force", "--json")
+    run = hiermem("init", "--force", "--yes", "--json")
 
     assert (run.code, run.json["replaced"]) == (0, "a damaged database")
 
@@ -89,7 +78,7 @@ def test_another_programs_database_is_not_replaced(hiermem, tmp_path):
         other.execute("CREATE TABLE mine (x)")
     other.close()
 
-    run = hiermem("init", "--path", tmp_path / "theirs.db", "--force")
+    run = hiermem("init", "--path", tmp_path / "theirs.db", "--force", "--yes")
 
     assert run.code == 2
     assert "another program's database" in run.err

@@ -121,16 +121,16 @@ def test_the_turns_of_a_fact_read_as_ranges(seqs, told):
 def test_reset_clears_the_notes_and_keeps_the_turns(hiermem, models, threads):
     hiermem("learn", "--model", "my_models:good")
 
-    run = hiermem("reset", "trip")
+    run = hiermem("reset", "trip", "--yes")
     notes = hiermem("notes", "trip", "--json").json
     again = hiermem("learn", "--model", "my_models:good", "--json").json
 
-    assert "are cleared" in run.err
+    assert run.out == "thread trip: cleared: 1 summary, 1 fact; its turns stay\n"
     assert (notes["covered"], notes["summary"], notes["facts"]) == (6, "", [])
     assert len(hiermem("show", "trip", "--json").json["turns"]) == 6
     assert again["due"] == 0
 
 
-@pytest.mark.parametrize("command", ["notes", "reset"])
-def test_a_thread_that_is_not_there_is_told(hiermem, threads, command):
-    assert hiermem(command, "nowhere").code == 1
+@pytest.mark.parametrize("words", [("notes",), ("reset", "--yes"), ("reset", "--dry-run")])
+def test_a_thread_that_is_not_there_is_told(hiermem, threads, words):
+    assert hiermem(*words, "nowhere").code == 1

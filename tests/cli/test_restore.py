@@ -31,11 +31,11 @@ def test_what_is_there_needs_force_and_is_named_and_kept(hiermem, backup, rememb
     assert "holds 1 tenant, 1 entry, 1 thread, 8 turns" in refused.err
     assert "--force" in refused.err
 
-    run = hiermem("restore", backup, "--force", "--json")
+    run = hiermem("restore", backup, "--force", "--yes", "--json")
     assert (run.code, hiermem("get", entry).code) == (0, 1)
     assert run.json["replaced"].startswith("1 tenant, 1 entry")
 
-    assert hiermem("restore", run.json["kept"], "--force").code == 0
+    assert hiermem("restore", run.json["kept"], "--force", "--yes").code == 0
     assert hiermem("get", entry).code == 0
 
 
@@ -48,20 +48,6 @@ def test_a_dry_run_changes_nothing(hiermem, backup, remember):
     assert run.out.startswith("nothing was changed; this would be:\n")
     assert "in the place of 1 tenant, 1 entry" in run.out
     assert hiermem("get", entry).code == 0
-
-
-def test_on_a_terminal_it_asks_before(hiermem, backup, remember, monkeypatch):
-    entry = remember("later")
-    asked = []
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("typer.confirm", lambda question, err: asked.append(question))
-
-    assert hiermem("restore", backup, "--force").code == 1
-    assert hiermem("get", entry).code == 0
-    assert "1 entry" in asked[0]
-
-    assert hiermem("restore", backup, "--force", "--yes").code == 0
-    assert len(asked) == 1
 
 
 def test_a_changed_backup_is_refused(hiermem, backup, tmp_path):
@@ -83,7 +69,7 @@ def test_what_is_no_backup_is_refused(hiermem, tmp_path):
 def test_a_memory_in_use_is_left_alone(hiermem, backup, tmp_path):
     with HierMem.open(tmp_path / "memory") as memory:
         memory.tenant("alice").stats()
-        run = hiermem("restore", backup, "--force")
+        run = hiermem("restore", backup, "--force", "--yes")
 
     assert run.code == 1
     assert "is in use; end the programs that have it open" in run.err

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from terminals import drained
 
 from hiermem_core.cli.output import printable, table
 
@@ -161,18 +162,6 @@ def test_a_narrow_terminal_folds_a_table_and_loses_nothing_of_it(spawn, hiermem,
     assert max(map(len, shown.splitlines())) <= 90
     assert not set("\x1b…") & set(shown)
     process.stderr.close()
-
-
-def drained(terminal):
-    """Return all that was written to a terminal whose other side has closed."""
-    shown = b""
-    try:
-        while piece := os.read(terminal, 4096):
-            shown += piece
-    except OSError:
-        pass
-    os.close(terminal)
-    return shown.decode()
 
 
 def test_an_interrupted_import_exits_130_and_goes_on_when_repeated(spawn, hiermem, conversation):

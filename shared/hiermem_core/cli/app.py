@@ -28,8 +28,10 @@ Exit codes:
     0  success
     1  partial or failed: records that could not be imported, a budget exceeded,
        a thread or entry not found, rows and vectors that disagree, a forget
-       that is not complete, damaged turns left out of an export, a storage failure
-    2  wrong use: a missing source, an unknown option, no tenant, bad settings
+       that is not complete, damaged turns left out of an export, a storage failure,
+       a question answered with no
+    2  wrong use: a missing source, an unknown option, no tenant, bad settings,
+       nobody to ask whether something may go, and no --yes
     3  nothing to import
   130  interrupted
 

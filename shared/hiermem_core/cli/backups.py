@@ -1,18 +1,15 @@
 """`hiermem backup` and `hiermem restore`: a whole location, and its way back."""
 
-import sys
 from typing import Annotated
 
 import typer
 
+from hiermem_core.cli.consent import DryRunOption, YesOption, ask, check_can_ask
 from hiermem_core.cli.opening import find_place, opened
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption
 from hiermem_core.cli.output import emit, note
 
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")
-]
-YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+REPLACE = "Replace what is at {}, and keep a backup of it"
 
 
 def backup(
@@ -58,29 +55,20 @@ def restore(
 
     Its checksum is verified first. What the location holds is replaced only with --force, in one
     step, and kept beside it as a backup, which restore takes too. No program may have the location
-    open. With --force on a terminal it asks before, unless --yes is given.
+    open.
     """
     from hiermem_core.exporting.restoring import restore_backup  # noqa: PLC0415 - not for --help
 
     place = str(find_place(location))
-    if force and not dry_run and not yes:
-        found = restore_backup(folder, place, replace=True, dry_run=True)
-        agree_to_replace(found.replaced, place)
+    if force:
+        check_can_ask(dry_run=dry_run, yes=yes)
+        ask(
+            REPLACE.format(place),
+            lambda: restore_backup(folder, place, replace=True, dry_run=True).replaced or "",
+            dry_run=dry_run,
+            yes=yes,
+        )
     report = restore_backup(folder, place, replace=force, dry_run=dry_run)
     lines = ["nothing was changed; this would be:"] if dry_run else []
     emit(report.to_dict(), [*lines, str(report)], as_json=as_json)
     note("the index of the vectors is built anew when it is needed", quiet=quiet or dry_run)
-
-
-def agree_to_replace(replaced: str | None, place: str) -> None:
-    """Ask on a terminal whether what is stored may be replaced; elsewhere --force is the answer.
-
-    Raises:
-        typer.Exit: It may not.
-    """
-    if replaced is None or sys.stdin is None or not sys.stdin.isatty():
-        return
-    question = f"Replace what is at {place} ({replaced}), and keep a backup of it?"
-    if not typer.confirm(question, err=True):
-        note("nothing was changed")
-        raise typer.Exit(1)

@@ -1,9 +1,10 @@
 """`hiermem get`, `list`, `namespaces`, `delete` and `purge`: the entries that are there."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hiermem_core.cli.consent import DryRunOption, YesOption, ask, check_can_ask, counts_text
 from hiermem_core.cli.entry_wording import entry_lines, entry_text
 from hiermem_core.cli.given import given_fields, given_json
 from hiermem_core.cli.opening import opened_tenant
@@ -28,6 +29,11 @@ from hiermem_core.cli.plain import entry_json, warnings_json
 from hiermem_core.cli.remembering import missing_entry
 from hiermem_core.cli.wording import counted, explain
 from hiermem_core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from hiermem_core.service.memory_service import MemoryService
+
+_EXPIRED = ("expired entry", "expired entries")
 
 
 def get(
@@ -110,6 +116,8 @@ def delete(
     *,
     namespace: PlaceOption = None,
     key: KeyOption = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
     location: LocationOption = None,
     tenant: TenantOption = None,
     as_json: JsonOption = False,
@@ -121,15 +129,24 @@ def delete(
     """
     del quiet
     name = _one_name(entry_id, namespace, key)
+    check_can_ask(dry_run=dry_run, yes=yes)
     with opened_tenant(location, tenant) as owner:
-        was_there = owner.memory.delete(entry_id, namespace=namespace, key=key)
-    if not was_there:
+        memory = owner.memory
+        is_there = memory.retrieve(entry_id, namespace=namespace, key=key) is not None
+        if is_there:
+            ask(f"Delete {name}", lambda: counts_text({"entries": 1}), dry_run=dry_run, yes=yes)
+        if not dry_run:
+            is_there = memory.delete(entry_id, namespace=namespace, key=key)
+    if not is_there:
         raise missing_entry(name)
-    emit({"tenant": owner.name, "deleted": name}, [f"{name}: deleted"], as_json=as_json)
+    value = {"tenant": owner.name, "deleted": name, "dry_run": dry_run}
+    emit(value, [f"{name}: {'would be deleted' if dry_run else 'deleted'}"], as_json=as_json)
 
 
 def purge(
     *,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
     location: LocationOption = None,
     tenant: TenantOption = None,
     as_json: JsonOption = False,
@@ -137,13 +154,28 @@ def purge(
 ) -> None:
     """Remove the entries that have expired, until none remains."""
     del quiet
-    removed, remaining = 0, 1
+    check_can_ask(dry_run=dry_run, yes=yes)
     with opened_tenant(location, tenant) as owner:
-        while remaining:
-            step = owner.memory.purge_expired()
-            removed, remaining = removed + step.removed, step.remaining
-    line = f"removed {counted(removed, 'expired entry', 'expired entries')}"
-    emit({"tenant": owner.name, "removed": removed}, [line], as_json=as_json)
+        memory = owner.memory
+        ask(
+            "Remove what has expired",
+            lambda: counts_text({"entries": memory.stats().expired}),
+            dry_run=dry_run,
+            yes=yes,
+        )
+        removed = memory.stats().expired if dry_run else _purged(memory)
+    line = f"{'would remove' if dry_run else 'removed'} {counted(removed, *_EXPIRED)}"
+    value = {"tenant": owner.name, "removed": removed, "dry_run": dry_run}
+    emit(value, [line], as_json=as_json)
+
+
+def _purged(memory: "MemoryService") -> int:
+    """Remove all expired entries; return how many."""
+    removed, remaining = 0, 1
+    while remaining:
+        step = memory.purge_expired()
+        removed, remaining = removed + step.removed, step.remaining
+    return removed
 
 
 def _one_name(entry_id: str | None, namespace: str | None, key: str | None) -> str:

@@ -1,10 +1,10 @@
 """`hiermem forget`: erasing for good."""
 
-import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from hiermem_core.cli.consent import DryRunOption, YesOption, ask, check_can_ask, counts_text
 from hiermem_core.cli.entry_wording import receipt_lines
 from hiermem_core.cli.given import given_fields
 from hiermem_core.cli.opening import opened_tenant
@@ -12,9 +12,6 @@ from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, Te
 from hiermem_core.cli.output import emit, note
 from hiermem_core.cli.plain import receipt_json
 from hiermem_core.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from hiermem_core import Tenant
 
 
 def forget(
@@ -36,10 +33,8 @@ def forget(
     everything: Annotated[
         bool, typer.Option("--everything", help="All that the tenant has.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count only, and change nothing.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
     location: LocationOption = None,
     tenant: TenantOption = None,
     as_json: JsonOption = False,
@@ -49,7 +44,6 @@ def forget(
 
     It is unreadable at once; then its bytes are removed from the files, which takes as long as
     writing them anew. What was derived only from it goes too. Copies made earlier are not touched.
-    Asks before, unless --yes is given.
     """
     selector = given_fields(
         ids=ids or None,
@@ -59,10 +53,14 @@ def forget(
         everything=everything or None,
     )
     _check(selector)
+    check_can_ask(dry_run=dry_run, yes=yes)
     with opened_tenant(location, tenant) as owner:
-        if not dry_run and not yes and not _is_agreed(owner, selector):
-            note("nothing was forgotten")
-            raise typer.Exit(1)
+        ask(
+            "Forget for good",
+            lambda: counts_text(owner.forget(**selector, dry_run=True).counts),
+            dry_run=dry_run,
+            yes=yes,
+        )
         receipt = owner.forget(**selector, dry_run=dry_run)
     value = {"tenant": owner.name} | receipt_json(receipt)
     emit(value, receipt_lines(receipt), as_json=as_json)
@@ -76,16 +74,3 @@ def _check(selector: dict[str, Any]) -> None:
     if len(selector) != 1:
         reason = "give exactly one of --id, --namespace, --thread, --user and --everything"
         raise InvalidInputError("forget", reason)
-
-
-def _is_agreed(owner: "Tenant", selector: dict[str, Any]) -> bool:
-    """Ask on a terminal, naming what would go.
-
-    Raises:
-        InvalidInputError: There is nobody to ask.
-    """
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise InvalidInputError("forget", "cannot be undone; add --yes, or first --dry-run")
-    counts = owner.forget(**selector, dry_run=True).counts
-    told = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count) or "nothing"
-    return typer.confirm(f"Forget for good: {told}?", err=True)

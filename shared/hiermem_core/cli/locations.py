@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import hiermem_core as core
-from hiermem_core.cli.backups import DryRunOption, YesOption, agree_to_replace
+from hiermem_core.cli.backups import REPLACE
+from hiermem_core.cli.consent import DryRunOption, YesOption, ask, check_can_ask
 from hiermem_core.cli.entry_wording import named_counts
 from hiermem_core.cli.opening import find_place, lacks_embedder, named_tenant, opened
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, TenantOption
@@ -55,11 +56,12 @@ def init(
     """Create the memory, unless it is there.
 
     With --force one that is there is replaced by an empty one, in one step, and kept beside it as
-    a backup, which hiermem restore takes; on a terminal it asks before, unless --yes is given. A
-    memory is the same whatever the backend, which says how it is searched; every later command
-    takes it from HIERMEM_BACKEND.
+    a backup, which hiermem restore takes. A memory is the same whatever the backend, which says how
+    it is searched; every later command takes it from HIERMEM_BACKEND.
     """
     _check_backend(backend)
+    if force:
+        check_can_ask(dry_run=dry_run, yes=yes)
     place = find_place(location)
     options: Options = {} if backend is None else {"backend": backend}  # type: ignore[typeddict-item]  # checked
     before = _replaced(str(place), dry_run=dry_run, yes=yes) if force else None
@@ -149,11 +151,11 @@ def _replaced(place: str, *, dry_run: bool, yes: bool) -> "RestoreReport | None"
 
     now_ms = to_milliseconds(datetime.now(UTC))
     found = start_anew(place, now_ms=now_ms, dry_run=True)
-    if found.replaced is None or dry_run:
-        return found if found.replaced is not None else None
-    if not yes:
-        agree_to_replace(found.replaced, place)
-    return start_anew(place, now_ms=now_ms)
+    replaced = found.replaced
+    if replaced is None:
+        return None
+    ask(REPLACE.format(place), lambda: replaced, dry_run=dry_run, yes=yes)
+    return found if dry_run else start_anew(place, now_ms=now_ms)
 
 
 def _would(place: str, replaced: str | None, *, created: bool) -> str:

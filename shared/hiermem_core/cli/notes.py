@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import hiermem_core as core
+from hiermem_core.cli.consent import DryRunOption, YesOption, ask, check_can_ask, counts_text
 from hiermem_core.cli.note_wording import learned_lines, notes_lines
 from hiermem_core.cli.opening import named_tenant, opened, opened_tenant
 from hiermem_core.cli.options import (
@@ -17,7 +18,7 @@ from hiermem_core.cli.options import (
     ThreadArgument,
 )
 from hiermem_core.cli.output import emit, note
-from hiermem_core.cli.plain import learning_json, notes_json
+from hiermem_core.cli.plain import learning_json, notes_counts, notes_json
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.models.events import Event, NotesLearned, UpdateFailed
 
@@ -43,6 +44,8 @@ def notes(
 def reset(
     thread: ThreadArgument,
     *,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
     location: LocationOption = None,
     tenant: TenantOption = None,
     as_json: JsonOption = False,
@@ -52,13 +55,24 @@ def reset(
 
     They count as seen, so that no later update brings the notes back.
     """
+    del quiet
+    check_can_ask(dry_run=dry_run, yes=yes)
     with opened_tenant(location, tenant) as owner:
         stored = owner.thread(thread)
-        stored.reset()
-        seen = stored.state().turn_count
+        counts = notes_counts(stored.state())
+        ask(
+            f"Clear what was learnt from thread {thread}",
+            lambda: counts_text(counts),
+            dry_run=dry_run,
+            yes=yes,
+        )
+        if not dry_run:
+            stored.reset()
+        seen = stored.info().last_seq
     value = {"tenant": owner.name, "thread": thread, "seen": seen}
-    emit(value, [], as_json=as_json)
-    note(f"the notes of thread {thread} are cleared; its turns stay", quiet=quiet or as_json)
+    value |= {"counts": counts, "dry_run": dry_run}
+    cleared = f"{'would be cleared' if dry_run else 'cleared'}: {counts_text(counts) or 'nothing'}"
+    emit(value, [f"thread {thread}: {cleared}; its turns stay"], as_json=as_json)
 
 
 def learn(

@@ -52,6 +52,11 @@ def notes_json(state: ThreadState, newest: int) -> dict[str, Any]:
     return covered | {"summary": state.summary, "facts": facts}
 
 
+def notes_counts(state: ThreadState) -> dict[str, int]:
+    """Return how much the notes of a thread hold."""
+    return {"summaries": 1 if state.summary else 0, "facts": len(state.facts)}
+
+
 def learning_json(
     due: int, learned: Iterable[NotesLearned], failed: Iterable[UpdateFailed]
 ) -> dict[str, Any]:

@@ -26,6 +26,8 @@ _ONE = {
     "threads": "thread",
     "turns": "turn",
     "vectors": "vector",
+    "summaries": "summary",
+    "facts": "fact",
 }
 
 
