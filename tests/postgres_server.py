@@ -11,7 +11,7 @@ For tests, the fixtures that `conftest.py` takes from here:
 The server is never root: as root it runs as `postgres`, or as `nobody`. It does not sync to disk,
 yet what it has committed outlives its being killed.
 Where PostgreSQL or psycopg is absent the tests that ask for it are skipped, and fail if
-HIERMEM_REQUIRE_POSTGRES is set. PG_BIN names the folder of the binaries, if it is no usual one.
+TEST_REQUIRE_POSTGRES is set. PG_BIN names the folder of the binaries, if it is no usual one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pathlib import Path
 
 import pytest
 
-REQUIRED = "HIERMEM_REQUIRE_POSTGRES"
+REQUIRED = "TEST_REQUIRE_POSTGRES"
 USER = "hiermem"
 PASSWORD = "s3cret-Pa55"
 OPTIONS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import chromadb
 import pytest
@@ -34,21 +35,12 @@ def database(tmp_path):
     return make
 
 
-def commands(text):
-    """Return the words of each command of a shell example, without its comment."""
-    lines = (line.partition("#")[0].split() for line in text.strip().splitlines())
-    return [words[1:] for words in lines if words]
-
-
-EXAMPLE = """
-hiermem migrate old-project                        # a project folder of claude-flow 2 or 3
-hiermem import chat_history.json                   # LangChain: FileChatMessageHistory, messages_to_dict
-hiermem import chat_store.db                       # LlamaIndex: SQLAlchemyChatStore; LangChain: SQLChatMessageHistory
-hiermem import openai-log.jsonl                    # messages of the OpenAI chat API, one a line
-hiermem import mem0.json --only user_id=ann        # mem0: an export of get_all()
-hiermem import history.db --all-users              # mem0: its history database
-hiermem import chroma_db                           # Chroma: what LangChain or LlamaIndex stored there
-"""  # noqa: E501 - as in the README
+def commands():
+    """Return the words of each command of the README's example, without its comment."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    section = readme.split("\n## Bring your memories along\n")[1].split("\n## ")[0]
+    lines = section.split("```sh\n")[1].split("```")[0].splitlines()
+    return [line.partition("#")[0].split()[1:] for line in lines]
 
 
 @pytest.fixture
@@ -86,11 +78,11 @@ def old_systems(write, database, tmp_path):
 
 
 def test_each_system_of_the_example_is_searchable_after_one_command(hiermem, old_systems):
-    for words in commands(EXAMPLE):
+    texts = ("zeppelin", "umbrella", "piano", "Kangaroos", "rhubarb", "trombone", "Volcanoes")
+    for words, text in zip(commands(), texts, strict=True):
         run = hiermem(*words)
         assert run.code == 0, (words, run.err)
 
-    for text in ("zeppelin", "umbrella", "piano", "Kangaroos", "rhubarb", "trombone", "Volcanoes"):
         hits = hiermem("recall", text, "--json").json["hits"]
         assert hits, text
         assert text in hits[0]["content"]

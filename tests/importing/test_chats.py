@@ -134,6 +134,36 @@ def message(role, text):
     return {"role": role, "additional_kwargs": {}, "blocks": blocks}
 
 
+def test_rows_of_llamaindexs_sqlite_store_arrive_in_order_and_bad_ones_are_told(place):
+    message = '{"role": "%s", "blocks": [{"block_type": "text", "text": "%s"}]}'
+    rows = [
+        ("k1", message % ("user", "Bonjour")),
+        ("k2", message % ("user", "昨日は雨でした")),
+        ("k1", message % ("assistant", "Salut")),
+        ("k1", "{"),
+        ("k1", '"no message"'),
+        ("k1", None),
+    ]
+    path = place.database(
+        "chat.db",
+        "CREATE TABLE data_chatstore (id INTEGER PRIMARY KEY, key VARCHAR, value JSON)",
+        "CREATE TABLE data_cache (id INTEGER, key TEXT, value TEXT, expires REAL)",
+        rows=[("INSERT INTO data_chatstore (key, value) VALUES (?, ?)", rows)],
+    )
+
+    report = place.load(path)
+
+    assert [store.format for store in report.stores] == ["llamaindex/sql"]
+    assert (report.imported, place.load(path).imported) == (3, 0)
+    reasons = [item.reason for item in report.items]
+    assert reasons == ["invalid_json", "invalid_record", "missing_field"]
+    turns = place.tenant.thread("k1").turns()
+    assert [(turn.role, turn.content) for turn in turns] == [
+        ("user", "Bonjour"),
+        ("assistant", "Salut"),
+    ]
+
+
 def test_i46_a_chat_store_in_a_string_and_archived_rows_arrive_in_order(place):
     old = [{"role": "user", "content": "hi", "additional_kwargs": {}}, message("assistant", "yo")]
     store = {"store": {"k1": old, "k2": [message("user", "other")]}, "class_name": "x"}

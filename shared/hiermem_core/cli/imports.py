@@ -12,12 +12,10 @@ from hiermem_core.cli.output import OutputClosed, emit, note
 from hiermem_core.cli.progress import progress_bar
 from hiermem_core.cli.vectors import make_vectors
 from hiermem_core.errors import InvalidInputError
-from hiermem_core.importing import ImportProgress, find_source, find_stores, import_memories
+from hiermem_core.importing import ImportProgress, find_any_source, find_stores, import_memories
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from hiermem_core.importing import ImportReport, StoreReport
+    from hiermem_core.importing import ImportReport
     from hiermem_core.settings import Options
 
 
@@ -71,7 +69,9 @@ NoIndexOption = Annotated[
 
 
 def import_file(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="A file or folder.")],
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="A file, a folder, or the URL of a database.")
+    ],
     *,
     format_: FormatOption = "auto",
     namespace: NamespaceOption = None,
@@ -97,10 +97,14 @@ def import_file(
     its contents decide. It is never changed. Importing it again stores nothing twice; after an
     interruption the same command goes on. At the end the vectors of what is new are made, where
     the extra `embed` is installed.
+
+    A database is read in one transaction that cannot write, and needs --format, which --list names:
+    postgresql+psycopg://user@host/name (extra `postgres`) or sqlite:///path. A password may stand
+    in PGPASSWORD or ~/.pgpass instead of the URL; it is never shown.
     """
-    path = find_source(source)
     if list_only:
-        _list(path, find_stores(path), as_json=as_json)
+        _list(source, as_json=as_json)
+    find_any_source(source)
     options = {
         "format": format_,
         "namespace": namespace,
@@ -114,12 +118,12 @@ def import_file(
         "batch_size": batch_size,
     }
     run_import(
-        path, options, location, tenant, makes_vectors=not no_index, as_json=as_json, quiet=quiet
+        source, options, location, tenant, makes_vectors=not no_index, as_json=as_json, quiet=quiet
     )
 
 
 def run_import(
-    path: "Path",
+    source: str,
     options: dict[str, Any],
     location: str | None,
     tenant: str | None,
@@ -145,7 +149,7 @@ def run_import(
                 if move is not None:
                     move(step.read_bytes, step.total_bytes)
 
-            report = import_memories(path, owner, **options, progress=tell)
+            report = import_memories(source, owner, **options, progress=tell)
         vectors = make_vectors(owner, quiet=quiet) if makes_vectors and not is_dry else None
     _end(report, vectors, as_json=as_json)
     if not makes_vectors:
@@ -165,11 +169,12 @@ def only_of(given: list[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _list(path: "Path", stores: "tuple[StoreReport, ...]", *, as_json: bool) -> None:
+def _list(source: str, *, as_json: bool) -> None:
     from dataclasses import asdict  # noqa: PLC0415 - not for --help
 
-    lines = [str(store) for store in stores] or [f"{path}: holds nothing that is known"]
-    emit({"source": str(path), "stores": [asdict(one) for one in stores]}, lines, as_json=as_json)
+    found, stores = find_any_source(source), find_stores(source)
+    lines = [str(store) for store in stores] or [f"{found}: holds nothing that is known"]
+    emit({"source": str(found), "stores": [asdict(one) for one in stores]}, lines, as_json=as_json)
     raise typer.Exit(0 if any(store.found for store in stores) else 3)
 
 

@@ -19,7 +19,7 @@ from hiermem_core.cli.imports import (
 )
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, TenantOption
 from hiermem_core.errors import InvalidInputError
-from hiermem_core.importing import find_source, find_stores
+from hiermem_core.importing import find_stores
 
 _PREFIX = "claude-flow/"
 
@@ -69,11 +69,8 @@ def migrate(
 
 def _check(project: str, name: str) -> None:
     """Raise where what is to be migrated is of another system."""
-    foreign = {
-        store.format
-        for store in find_stores(find_source(project))
-        if store.format and not store.format.startswith(_PREFIX)
-    }
-    if foreign or not name.startswith(("auto", _PREFIX)):
-        named = ", ".join(sorted(foreign)) or name
-        raise InvalidInputError("source", f"is {named}, not of claude-flow; run: hiermem import")
+    named = {name} if name != "auto" else {store.format for store in find_stores(project)}
+    foreign = sorted(one for one in named if one and not one.startswith(_PREFIX))
+    if foreign:
+        reason = f"is {', '.join(foreign)}, not of claude-flow; run: hiermem import"
+        raise InvalidInputError("source", reason)

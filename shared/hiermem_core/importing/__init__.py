@@ -2,7 +2,7 @@
 
 from hiermem_core.importing.importer import aimport_memories, find_stores, import_memories
 from hiermem_core.importing.report import ImportItem, ImportProgress, ImportReport, StoreReport
-from hiermem_core.importing.sources import find_source
+from hiermem_core.importing.sources import find_any_source, find_source
 
 __all__ = [
     "ImportItem",
@@ -10,6 +10,7 @@ __all__ = [
     "ImportReport",
     "StoreReport",
     "aimport_memories",
+    "find_any_source",
     "find_source",
     "find_stores",
     "import_memories",

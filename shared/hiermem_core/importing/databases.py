@@ -13,7 +13,7 @@ import struct
 import tempfile
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hiermem_core.importing.records import RecordError
 from hiermem_core.importing.sources import MAGIC
@@ -98,6 +98,28 @@ class Row:
         if text is None:
             raise RecordError("missing_field", f"has no {name}; add it")
         return text
+
+
+class Tables(Protocol):
+    """The tables of a database, wherever it is.
+
+    Attributes:
+        is_cut: A part of them is missing.
+    """
+
+    is_cut: bool
+
+    def tables(self) -> dict[str, frozenset[str]]:
+        """Return the columns of each table."""
+        ...
+
+    def has_rows(self, table: str, /) -> bool:
+        """Tell whether a table has a row; one that cannot be read may have."""
+        ...
+
+    def rows(self, table: str, /, *, order: str = ...) -> Iterator[Row]:
+        """Yield the rows of a table, sorted by its columns as far as it has those."""
+        ...
 
 
 class DatabaseCopy:

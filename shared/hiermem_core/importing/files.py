@@ -1,4 +1,4 @@
-"""The stores of a file: one of a text, one a table of a database."""
+"""The stores of a file or a database: one of a text, one a table."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from hiermem_core.importing.databases import DatabaseCopy
+    from hiermem_core.importing.databases import DatabaseCopy, Tables
     from hiermem_core.importing.reading import Reading
     from hiermem_core.importing.report import StoreStatus
+    from hiermem_core.importing.servers import ServerAddress
 
 HEAD = 8192
 
@@ -47,16 +48,29 @@ def file_stores(
     reading = reading.of_file(path)
     with path.open("rb") as file:
         if is_database(file.read(HEAD)):
-            found = False
-            for store in database_stores(path, shown, reading, wanted=wanted):
-                found = found or store.format == wanted
-                yield store
-            if wanted is not None and not found:
-                raise InvalidInputError("format", f"the source holds no table of {wanted}")
+            yield from _fitting(database_stores(path, shown, reading, wanted=wanted), wanted)
             return
         file.seek(0)
         name, records = sniffed(file, reading, wanted=wanted)
         yield Store(shown, name, records, size=path.stat().st_size, tell=file.tell)
+
+
+def server_stores(
+    address: ServerAddress, reading: Reading, *, wanted: str | None = None
+) -> Iterator[Store]:
+    """Yield the stores of a database on a server; tables that no rule reads are not looked at.
+
+    Raises:
+        InvalidInputError: It cannot be reached, is one of HierMem, or holds no table wanted.
+        MissingExtraError: The driver is not installed.
+    """
+    from hiermem_core.importing.servers import connected  # noqa: PLC0415 - not for files
+
+    with connected(address) as database:
+        tables = database.tables()
+        _refuse_own(tables)
+        stores = _table_stores(database, tables, str(address), reading, wanted=wanted)
+        yield from _fitting(stores, wanted)
 
 
 def known_file_stores(
@@ -114,43 +128,70 @@ def database_stores(
         return
     try:
         with copied(path) as copy:
-            yield from _stores_of(copy, path, shown, reading, wanted)
+            yield from _copied_stores(copy, shown, reading, wanted=wanted, size=size)
     except BusyError as error:
         yield Store(shown, status="busy", detail=str(error), size=size)
     except DamagedError as error:
         yield Store(shown, status="damaged", detail=str(error), size=size)
 
 
-def _stores_of(
-    copy: DatabaseCopy, path: Path, shown: str, reading: Reading, wanted: str | None
+def _copied_stores(
+    copy: DatabaseCopy, shown: str, reading: Reading, *, wanted: str | None, size: int
 ) -> Iterator[Store]:
-    tables, size = copy.tables(), path.stat().st_size
+    tables = copy.tables()
     _refuse_own(tables)
     if chroma.fits(tables):
         for detail, kind, records in chroma.collections_of(copy, reading):
             if wanted in {None, kind}:
                 yield Store(shown, kind, records, detail=detail, size=size)
         return
+    unread = [name for name, columns in tables.items() if format_of(name, columns, wanted) is None]
+    ignored = _counts(copy, unread)
+    stores = _table_stores(copy, tables, shown, reading, wanted=wanted)
+    for place, store in enumerate(stores):
+        if place == 0:
+            store.ignored, store.size = ignored, size
+        if store.status == "empty" and store.format is None and ignored:
+            store.status = "unrecognised"
+        yield store
+
+
+def _table_stores(
+    database: Tables,
+    tables: Mapping[str, frozenset[str]],
+    shown: str,
+    reading: Reading,
+    *,
+    wanted: str | None,
+) -> Iterator[Store]:
+    """Yield a store for each table with rows that has a format; an empty one where none has."""
     formats = {name: format_of(name, columns, wanted) for name, columns in tables.items()}
-    known = [name for name, found in formats.items() if found is not None]
-    full = [name for name in known if copy.has_rows(name)]
-    ignored = _counts(copy, [name for name in tables if name not in known])
+    known = {name: found for name, found in formats.items() if found is not None}
+    full = {name: found for name, found in known.items() if database.has_rows(name)}
     if not full:
-        first = formats[known[0]] if known else None
-        status: StoreStatus = "unrecognised" if ignored and not known else "empty"
-        yield Store(shown, first.name if first else None, status=status, ignored=ignored, size=size)
-    for place, name in enumerate(full):
-        found = formats[name]
-        if found is not None:
-            yield Store(
-                shown,
-                found.name,
-                found.records(copy, name, reading),
-                ignored=ignored if place == 0 else {},
-                detail=f"table {name}" if len(full) > 1 else "",
-                status="damaged" if copy.is_cut else "read",
-                size=size if place == 0 else 0,
-            )
+        yield Store(shown, next((found.name for found in known.values()), None), status="empty")
+    for name, found in full.items():
+        yield Store(
+            shown,
+            found.name,
+            found.records(database, name, reading),
+            detail=f"table {name}" if len(full) > 1 else "",
+            status="damaged" if database.is_cut else "read",
+        )
+
+
+def _fitting(stores: Iterator[Store], wanted: str | None) -> Iterator[Store]:
+    """Yield stores.
+
+    Raises:
+        InvalidInputError: After all of them, where none is of the format wanted.
+    """
+    found = wanted is None
+    for store in stores:
+        found = found or store.format == wanted
+        yield store
+    if not found:
+        raise InvalidInputError("format", f"the source holds no table of {wanted}")
 
 
 def _refuse_own(tables: Mapping[str, frozenset[str]]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from hiermem_core.importing.sources import find_source
+from hiermem_core.errors import InvalidInputError
+from hiermem_core.importing.sources import find_any_source, is_url
 
 if TYPE_CHECKING:
     import os
@@ -33,7 +34,7 @@ def import_memories(
     batch_size: int = 500,
     progress: Callable[[ImportProgress], None] | None = None,
 ) -> ImportReport:
-    """Store what a file or folder remembers in the tenant's memory; say what became of each record.
+    """Store what a source remembers in the tenant's memory; say what became of each record.
 
     Never changes the source; calls no model but the embedder, for what is new. Repeating an import
     stores nothing twice, and goes on where a killed one ended. A record that cannot be imported
@@ -42,7 +43,9 @@ def import_memories(
 
     Args:
         source: A file, whose contents decide how it is read, or a folder, of which the paths are
-            read that a known system writes.
+            read that a known system writes; or the URL of a database, `postgresql+psycopg://...`
+            or `sqlite:///...`, which is read in one transaction that cannot write, and needs a
+            `format`. Reports and errors mask its password.
         format: Of the source, as a report names it; its shape must fit.
         namespace: All entries go below it.
         thread: Renames the thread of a source that holds one.
@@ -60,12 +63,16 @@ def import_memories(
     Raises:
         InvalidInputError: The source cannot be read, holds several users' memories, or `thread` is
             given for several threads. Nothing was stored.
+        MissingExtraError: The source is on a server whose driver is not installed.
         ConflictError: `on_conflict` is `fail`, and there is a conflict. Nothing was stored.
         BackendUnavailableError: The storage is full, locked or away. Whole batches are stored.
     """
     from hiermem_core.importing.running import Wishes, run  # noqa: PLC0415 - not for --help
 
-    path = find_source(source)
+    found = find_any_source(source)
+    if is_url(source) and format == AUTO:
+        reason = "is needed for a database URL; find_stores and hiermem import --list name them"
+        raise InvalidInputError("format", reason)
     wishes = Wishes(
         format=None if format == AUTO else format,
         namespace=namespace,
@@ -78,7 +85,7 @@ def import_memories(
         dry_run=dry_run,
         batch_size=batch_size,
     )
-    return run(str(source), path, tenant, wishes, progress)
+    return run(found, tenant, wishes, progress)
 
 
 def find_stores(source: str | os.PathLike[str]) -> tuple[StoreReport, ...]:
@@ -89,7 +96,7 @@ def find_stores(source: str | os.PathLike[str]) -> tuple[StoreReport, ...]:
     """
     from hiermem_core.importing.running import found_in  # noqa: PLC0415 - not for --help
 
-    return found_in(find_source(source))
+    return found_in(find_any_source(source))
 
 
 async def aimport_memories(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeGuard, get_args
 
 from hiermem_core.errors import ConflictError, InvalidInputError
 from hiermem_core.importing import chat_jsonl, mem0_export, own_export
 from hiermem_core.importing.databases import DamagedError
-from hiermem_core.importing.files import file_stores
+from hiermem_core.importing.files import file_stores, server_stores
 from hiermem_core.importing.folders import PATHS, Folder
 from hiermem_core.importing.formats import FORMATS
 from hiermem_core.importing.importer import OnConflict
@@ -23,11 +24,11 @@ from hiermem_core.models.namespaces import format_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
     from hiermem_core import Tenant
     from hiermem_core.importing.records import Record
     from hiermem_core.importing.report import ImportProgress, ImportReport, WarningCode
+    from hiermem_core.importing.servers import ServerAddress
     from hiermem_core.importing.stores import Store
 
 _CHOOSABLE = frozenset({None, mem0_export.FORMAT, chat_jsonl.FORMAT})
@@ -57,8 +58,7 @@ class Wishes:
 
 
 def run(
-    source: str,
-    path: Path,
+    source: Path | ServerAddress,
     tenant: Tenant,
     wishes: Wishes,
     progress: Callable[[ImportProgress], None] | None,
@@ -71,8 +71,8 @@ def run(
         BackendUnavailableError: The storage is full, locked or away.
     """
     _check(wishes)
-    if wishes.format in {None, own_export.FORMAT} and path.is_file() and own_export.is_export(path):
-        return _own(path, tenant, wishes, progress)
+    if wishes.format in {None, own_export.FORMAT} and _is_own_export(source):
+        return _own(source, tenant, wishes, progress)
     services = tenant._services  # noqa: SLF001 - an import tells time by the tenant's clock
     services.database.check_open()
     warnings: dict[WarningCode, None] = {}
@@ -90,7 +90,7 @@ def run(
     )
     if wishes.thread is not None:
         unnamed = replace(reading, thread=None)
-        check_one_thread(_records(stores_of(path, unnamed, wanted=wishes.format)))
+        check_one_thread(_records(stores_of(source, unnamed, wanted=wishes.format)))
 
     def once(*, dry_run: bool) -> ImportReport:
         one = Run(
@@ -101,13 +101,13 @@ def run(
             batch_size=wishes.batch_size,
             progress=progress if dry_run == wishes.dry_run else None,
         )
-        found = one.go(stores_of(path, reading, wanted=wishes.format))
+        found = one.go(stores_of(source, reading, wanted=wishes.format))
         return one.report(
-            source,
+            str(source),
             found,
             warnings=tuple(warnings),
             times=(started_at, to_the_millisecond(services.clock.now())),
-            sought=PATHS if path.is_dir() else (),
+            sought=PATHS if isinstance(source, Path) and source.is_dir() else (),
         )
 
     if wishes.on_conflict == "fail":
@@ -115,7 +115,9 @@ def run(
     return once(dry_run=wishes.dry_run)
 
 
-def stores_of(path: Path, reading: Reading, *, wanted: str | None = None) -> Iterator[Store]:
+def stores_of(
+    source: Path | ServerAddress, reading: Reading, *, wanted: str | None = None
+) -> Iterator[Store]:
     """Yield the stores of a source; each is read before the next is asked for.
 
     Args:
@@ -123,12 +125,14 @@ def stores_of(path: Path, reading: Reading, *, wanted: str | None = None) -> Ite
 
     Raises:
         InvalidInputError: It is a file that no reader knows, or not of the format wanted, or has
-            no fields to choose by.
+            no fields to choose by, or a server that cannot be reached.
     """
-    if path.is_dir():
-        found = Folder(path, reading, wanted).stores()
+    if not isinstance(source, Path):
+        found = server_stores(source, reading, wanted=wanted)
+    elif source.is_dir():
+        found = Folder(source, reading, wanted).stores()
     else:
-        found = file_stores(path, path.name, reading, wanted=wanted)
+        found = file_stores(source, source.name, reading, wanted=wanted)
     for store in found:
         if reading.only and store.format not in _CHOOSABLE:
             reason = f"{store.format} has no fields to choose by; leave it out"
@@ -136,19 +140,19 @@ def stores_of(path: Path, reading: Reading, *, wanted: str | None = None) -> Ite
         yield store
 
 
-def found_in(path: Path) -> tuple[StoreReport, ...]:
+def found_in(source: Path | ServerAddress) -> tuple[StoreReport, ...]:
     """Return what an import would read of a source.
 
     Raises:
         InvalidInputError: No reader knows its shape.
     """
-    if path.is_file() and own_export.is_export(path):
-        with path.open("rb") as file:
+    if _is_own_export(source):
+        with source.open("rb") as file:
             records = max(0, sum(1 for _ in file) - _SEALS)
-        return (StoreReport(path.name, own_export.FORMAT, "read", records),)
+        return (StoreReport(source.name, own_export.FORMAT, "read", records),)
     reading = Reading(now=datetime.now(UTC), all_users=True)
     found: list[StoreReport] = []
-    with closing(closable(stores_of(path, reading))) as stores:
+    with closing(closable(stores_of(source, reading))) as stores:
         for store in stores:
             try:
                 for _ in store.records:
@@ -157,6 +161,10 @@ def found_in(path: Path) -> tuple[StoreReport, ...]:
                 store.status, store.detail = "damaged", str(error)
             found.append(store.report())
     return tuple(found)
+
+
+def _is_own_export(source: Path | ServerAddress) -> TypeGuard[Path]:
+    return isinstance(source, Path) and source.is_file() and own_export.is_export(source)
 
 
 def _own(

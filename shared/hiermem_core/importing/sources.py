@@ -1,7 +1,8 @@
-"""Sources: which file or folder is meant, and whether it can be one."""
+"""Sources: which file, folder or database is meant, and whether it can be one."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,33 @@ from hiermem_core.errors import InvalidInputError
 if TYPE_CHECKING:
     import os
 
+    from hiermem_core.importing.servers import ServerAddress
+
 MAGIC = b"SQLite format 3\x00"
 """How an SQLite database begins."""
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 8192
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def find_any_source(source: str | os.PathLike[str]) -> Path | ServerAddress:
+    """Return the path of a source, or where it is on a server. Never changes it.
+
+    Raises:
+        InvalidInputError: There is no such file or folder, or it cannot be a source.
+    """
+    if not is_url(source):
+        return find_source(source)
+    from hiermem_core.importing.servers import address_of  # noqa: PLC0415 - not for files
+
+    found = address_of(str(source))
+    return find_source(found) if isinstance(found, Path) else found
+
+
+def is_url(source: str | os.PathLike[str]) -> bool:
+    """Tell whether a source is named by a URL."""
+    return isinstance(source, str) and _URL.match(source) is not None
 
 
 def find_source(source: str | os.PathLike[str]) -> Path:

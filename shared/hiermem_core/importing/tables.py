@@ -19,7 +19,7 @@ from hiermem_core.importing.claude_flow import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hiermem_core.importing.databases import DatabaseCopy, Row
+    from hiermem_core.importing.databases import Row, Tables
     from hiermem_core.importing.reading import Reading
     from hiermem_core.importing.records import Record
 
@@ -39,9 +39,9 @@ class TableFormat:
     read: Callable[[Iterator[tuple[str, Row]], Reading], Iterator[Record]]
     order: str = "rowid"
 
-    def records(self, copy: DatabaseCopy, table: str, reading: Reading) -> Iterator[Record]:
+    def records(self, database: Tables, table: str, reading: Reading) -> Iterator[Record]:
         """Yield the records of a table."""
-        rows = enumerate(copy.rows(table, order=self.order), 1)
+        rows = enumerate(database.rows(table, order=self.order), 1)
         return self.read(((f"{table} row {number}", row) for number, row in rows), reading)
 
 
@@ -131,6 +131,15 @@ TABLE_FORMATS: tuple[TableFormat, ...] = (
         _any(llamaindex_sql.COLUMNS),
         llamaindex_sql.read_rows,
         "timestamp, id",
+    ),
+    TableFormat(
+        llamaindex_sql.FORMAT,
+        lambda table, columns: (
+            table.startswith(llamaindex_sql.VALUE_TABLES)
+            and columns == llamaindex_sql.VALUE_COLUMNS
+        ),
+        llamaindex_sql.read_values,
+        "id",
     ),
     TableFormat(
         mem0_history.FORMAT,
