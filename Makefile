@@ -69,5 +69,5 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/.pip
 
 $(VENV)/.develop: pyproject.toml | $(VENV)/.pip
 	@echo "Installing HierMem and what its tests need ..."
-	@$(BIN)/python -m pip install --quiet --editable ".[all]" --group test --group lint
+	@$(BIN)/python -m pip install --quiet --editable ".[all]" --group test --group sources --group lint
 	@touch $@ $(VENV)/.demo
