@@ -92,6 +92,7 @@ def test_a_backup_is_made_while_others_write(location, tmp_path):
         with opened(tmp_path / f"restored {number}") as memory:
             memory.doctor(repair=True)
             assert memory.doctor().is_sound
+            assert memory.tenant("alice").memory.retrieve("e1").content == "likes tea"
 
 
 def test_a_memory_of_one_process_can_be_backed_up(tmp_path):

@@ -142,9 +142,9 @@ def test_i35_vectors_of_a_source_are_made_anew(place):
 
     place.load()
 
-    for entry in place.entries().values():
-        found = place.tenant.memory.retrieve(entry.id, include_embedding=True)
-        assert len(found.embedding) == place.embedder.dimensions
+    memory = place.tenant.memory
+    found = [memory.retrieve(one.id, include_embedding=True) for one in place.entries().values()]
+    assert [len(one.embedding) for one in found] == [place.embedder.dimensions] * 3
 
 
 def test_i17_no_time_zone_of_the_process_changes_a_moment(place, monkeypatch):
