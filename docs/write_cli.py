@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from typer.main import get_command
 
 from hiermem_core.cli.app import EPILOG, SUMMARY, app
+from hiermem_core.importing.formats import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,9 +42,16 @@ nothing: they keep what is there under another name.
 def page() -> str:
     """Return the page that documents every command. Pure."""
     root: Any = get_command(app)
-    parts = [_HEAD, _epilog(), "## Options of all commands\n", _options(root)]
+    parts = [_HEAD, _epilog(), _formats(), "## Options of all commands\n", _options(root)]
     parts += [_section(name, command) for name, command in _commands(root, "hiermem")]
     return "\n".join(parts)
+
+
+def _formats() -> str:
+    head = (
+        "## Formats of import\n\n`--format` takes one of these; `--list` names what is found.\n\n"
+    )
+    return head + "".join(f"- `{name}`\n" for name in FORMATS)
 
 
 def _commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:

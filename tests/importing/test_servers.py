@@ -309,6 +309,17 @@ def test_a_dry_run_of_a_server_reports_the_same_and_stores_nothing(database, ali
     assert (rehearsed.found, rehearsed.imported) == (done.found, done.imported) == (4, 4)
 
 
+def test_a_schema_is_named_by_the_search_path(database, alice, said):
+    url = filled(database, langchain())
+    database("CREATE SCHEMA chat", "ALTER TABLE message_store SET SCHEMA chat")
+
+    with pytest.raises(InvalidInputError, match="no table"):
+        import_memories(url, alice, format="langchain/sql")
+    report = import_memories(f"{url}?options=-csearch_path%3Dchat", alice, format="langchain/sql")
+
+    assert (report.imported, len(said(SESSION))) == (4, 4)
+
+
 def test_a_password_is_in_no_report_and_in_no_error(database, alice, postgres_server):
     url = filled(database, langchain())
     gone = url.replace(f":{postgres_server.port}/", ":1/")

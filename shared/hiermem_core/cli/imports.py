@@ -100,7 +100,8 @@ def import_file(
 
     A database is read in one transaction that cannot write, and needs --format, which --list names:
     postgresql+psycopg://user@host/name (extra `postgres`) or sqlite:///path. A password may stand
-    in PGPASSWORD or ~/.pgpass instead of the URL; it is never shown.
+    in PGPASSWORD or ~/.pgpass instead of the URL; it is never shown. Another schema than the user's
+    own is named by adding ?options=-csearch_path%3DSCHEMA.
     """
     if list_only:
         _list(source, as_json=as_json)

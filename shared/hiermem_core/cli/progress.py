@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Draw a bar while the block runs; give what moves it to so much of so much.
+    """Draw a bar while the block runs; give what moves it to so much of so much, 0: unknown.
 
     Gives `None` where there is no bar.
     """
@@ -26,6 +26,6 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], No
         task = bar.add_task(label, total=None)
 
         def move(done: int, total: int) -> None:
-            bar.update(task, total=total, completed=done)
+            bar.update(task, total=total or None, completed=done)
 
         yield move

@@ -26,6 +26,8 @@ _DRIVER = "postgresql+psycopg"
 _AS_THEY_ARE = (Boolean, Integer, LargeBinary, Numeric)
 _CONNECT_SECONDS = "10"
 _PAGE = 1000
+_UNPREPARED: dict[str, Any] = {"prepare_threshold": None}
+"""Poolers that hand a connection on with each transaction know no prepared statements."""
 
 
 class ServerAddress:
@@ -132,7 +134,9 @@ def connected(address: ServerAddress) -> Iterator[ServerDatabase]:
         MissingExtraError: The driver is not installed.
     """
     try:
-        engine = create_engine(_with_limits(address.url), poolclass=NullPool)
+        engine = create_engine(
+            _with_limits(address.url), poolclass=NullPool, connect_args=_UNPREPARED
+        )
     except ModuleNotFoundError:
         raise MissingExtraError("postgres", feature="reading PostgreSQL") from None
     try:
