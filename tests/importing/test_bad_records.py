@@ -104,6 +104,21 @@ def test_a_bad_message_of_a_list_is_named_by_its_place(alice, source, content, p
     assert report.imported >= 1
 
 
+def test_messages_that_no_turn_can_be_fail_alone_within_a_batch(alice, source, said):
+    bad = {5: {"user_id": "u" * 1000}, 17: {"metadata": [1]}, 18: {"name": 7}}
+    path = source(
+        [{"role": "user", "content": str(n), "id": f"m{n}"} | bad.get(n, {}) for n in range(40)]
+    )
+
+    dry = import_memories(path, alice, dry_run=True)
+    report = import_memories(path, alice)
+
+    assert [item.ref for item in report.items] == ["m5", "m17", "m18"]
+    assert {item.outcome for item in report.items} == {"failed"}
+    assert dry.to_dict()["items"] == report.to_dict()["items"]
+    assert [content for _, content in said()] == [str(n) for n in range(40) if n not in bad]
+
+
 def test_a_repaired_line_joins_the_ones_imported_before(alice, source, said):
     import_memories(source(f'{GOOD}\n{{"role": "us\n{GOOD}'), alice)
 

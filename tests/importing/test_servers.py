@@ -193,6 +193,29 @@ def test_arrays_of_a_server_are_lists_and_absent_values_are_absent(database, pla
     assert entry.expires_at is None
 
 
+def test_columns_of_any_type_stand_in_no_records_way(database, alice, said):
+    message = json.dumps({"type": "human", "data": {"content": "hi"}})
+    moments = ("infinity", "0044-03-15 BC")
+    put = (
+        "INSERT INTO chat (id, session_id, message, created_at, extra, price, took, host, span,"
+        " mood) VALUES (:id, 's', CAST(:message AS JSONB), CAST(:at AS TIMESTAMPTZ), '(1,2)',"
+        " '$1.00', '1 day', '127.0.0.1', '[1,2)', 'calm')"
+    )
+    url = database(
+        "CREATE TYPE mood AS ENUM ('calm')",
+        "CREATE TABLE chat (id INTEGER, session_id TEXT, message JSONB, created_at TIMESTAMPTZ,"
+        " extra POINT, price MONEY, took INTERVAL, host INET, span INT4RANGE, mood mood)"
+        " PARTITION BY LIST (session_id)",
+        "CREATE TABLE chat_rest PARTITION OF chat DEFAULT",
+        rows=[(put, [{"id": n, "message": message, "at": at} for n, at in enumerate(moments)])],
+    )
+
+    report = import_memories(url, alice, format="langchain/sql")
+
+    assert (report.found, report.imported) == (2, 2)
+    assert said("s") == [("user", "hi")] * 2
+
+
 def test_bytes_that_are_no_utf8_and_json_that_is_none_fail_alone(database, alice):
     url = database(
         "CREATE TABLE chat (id SERIAL, session_id TEXT, message BYTEA)",
@@ -334,6 +357,7 @@ def test_a_password_is_in_no_report_and_in_no_error(database, alice, postgres_se
         (f"postgresql+psycopg://u:a@{PASSWORD}@h/d", "%40"),
         (f"postgresql://u:{PASSWORD}@h:port/d", "not a valid"),
         (f"mysql://u:{PASSWORD}@h/d", "mysql cannot be read"),
+        (f"postgres://u:{PASSWORD}@no..host/d", "cannot be reached"),
         (f"{url}?no_such={PASSWORD}", "cannot be reached"),
     ):
         with pytest.raises(InvalidInputError, match=reason) as caught:

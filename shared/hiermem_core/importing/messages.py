@@ -13,9 +13,8 @@ from hiermem_core.importing.records import Message, Record, RecordError, failed
 from hiermem_core.importing.times import moment_of
 from hiermem_core.models.ids import check_name
 from hiermem_core.models.plain import dump_json
-from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.turns import CANONICAL_ROLES, ROLES, Origin, TurnDraft
-from hiermem_core.threads.drafts import as_draft, cleaned
+from hiermem_core.threads.drafts import as_draft
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +58,7 @@ def read_message(
     """
     ref = _ref(value) or place.position
     try:
-        turn = _storable(_draft(_checked(value), place, origin))
+        turn = _draft(_checked(value), place, origin)
     except RecordError as error:
         return failed(error, ref=ref, position=place.position)
     has_id = id_text(value.get("id")) is not None
@@ -117,16 +116,6 @@ def _draft(message: Mapping[str, Any], place: Place, origin: Origin | None) -> T
         metadata=_marked(draft.metadata, place.format),
         origin=origin,
     )
-
-
-def _storable(draft: TurnDraft) -> TurnDraft:
-    try:
-        cleaned(draft, TextCleaner())
-    except InvalidInputError as error:
-        raise record_error(error) from error
-    except (TypeError, ValueError, RecursionError) as error:
-        raise RecordError("invalid_record", _MISSHAPEN) from error
-    return draft
 
 
 def _created_at(message: Mapping[str, Any]) -> Any:

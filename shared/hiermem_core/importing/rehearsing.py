@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from hiermem_core.errors import ThreadNotFoundError
 from hiermem_core.importing.messages import MARK
-from hiermem_core.importing.storing import another, conflict, continued, unchanged
+from hiermem_core.importing.storing import (
+    MISSHAPEN,
+    another,
+    conflict,
+    continued,
+    misshapen,
+    unchanged,
+)
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.turns import fingerprint
 from hiermem_core.threads.drafts import cleaned
@@ -50,7 +57,10 @@ class Rehearsal:
     def _outcome(self, message: Message, *, has_diverged: bool) -> ImportItem | None:
         if has_diverged and not message.has_id:
             return another(message)
-        name, said = str(message.turn.id), fingerprint(cleaned(message.turn, TextCleaner()))
+        try:
+            name, said = str(message.turn.id), fingerprint(cleaned(message.turn, TextCleaner()))
+        except MISSHAPEN as error:
+            return misshapen(message, error)
         known = self._said.get(name)
         if known is not None:
             is_same = message.is_archived or known == said

@@ -7,11 +7,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import cast, column, create_engine, func, inspect, literal, select, table, text
+from sqlalchemy import Text, cast, column, create_engine, func, literal, select, table, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
-from sqlalchemy.types import ARRAY, Boolean, Integer, LargeBinary, Numeric, Text
 
 from hiermem_core.errors import InvalidInputError, MissingExtraError
 from hiermem_core.importing.databases import DamagedError, Row
@@ -22,10 +21,18 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
     from sqlalchemy.engine import URL
 
+_KINDS = ("postgresql", "postgres")
 _DRIVER = "postgresql+psycopg"
-_AS_THEY_ARE = (Boolean, Integer, LargeBinary, Numeric)
 _CONNECT_SECONDS = "10"
 _PAGE = 1000
+_FIGURES, _ARRAY = ("N", "B"), "A"
+_COLUMNS = """
+SELECT c.relname, a.attname, t.typname, t.typcategory FROM pg_class c
+JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
+WHERE c.relnamespace = to_regnamespace(current_schema()) AND c.relkind IN ('r', 'p', 'f')
+AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum
+"""
+_SETTINGS = {"TimeZone": "UTC", "DateStyle": "ISO", "synchronize_seqscans": "off"}
 _UNPREPARED: dict[str, Any] = {"prepare_threshold": None}
 """Poolers that hand a connection on with each transaction know no prepared statements."""
 
@@ -57,7 +64,7 @@ def address_of(url: str) -> ServerAddress | Path:
         reason = "is not a valid database URL; write an @ in a password as %40"
         raise InvalidInputError("source", reason)
     kind = parsed.get_backend_name()
-    if kind == "postgresql":
+    if kind in _KINDS:
         return ServerAddress(parsed)
     if kind != "sqlite":
         raise InvalidInputError("source", f"{kind} cannot be read; use postgresql or sqlite")
@@ -78,7 +85,7 @@ class ServerDatabase:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._inspector = inspect(connection)
+        self._columns: dict[str, dict[str, ColumnElement[Any]]] = {}
 
     def tables(self) -> dict[str, frozenset[str]]:
         """Return the columns of each table, by the tables' names.
@@ -87,8 +94,9 @@ class ServerDatabase:
             DamagedError: They cannot be read.
         """
         with _in_our_words():
-            names = sorted(self._inspector.get_table_names())
-            return {name: frozenset(self._columns(name)) for name in names}
+            for name, one, kind, category in self._connection.execute(text(_COLUMNS)):
+                self._columns.setdefault(name, {})[one] = _read_as(one, kind, category)
+        return {name: frozenset(columns) for name, columns in self._columns.items()}
 
     def has_rows(self, name: str) -> bool:
         """Tell whether a table has a row; one that cannot be read may have."""
@@ -103,26 +111,22 @@ class ServerDatabase:
         """Yield the rows of a table, which need not fit into memory.
 
         Args:
-            order: Columns to sort by, those of them that there are; else the primary key.
+            order: Columns to sort by, those of them that there are.
 
         Raises:
             DamagedError: After those that can be read.
         """
+        columns = self._columns[name]
+        by: list[ColumnElement[Any]] = [column(one) for one in order.split(", ") if one in columns]
+        query = (
+            select(*(read.label(one) for one, read in columns.items()))
+            .select_from(table(name))
+            .order_by(*by)
+            .execution_options(yield_per=_PAGE)
+        )
         with _in_our_words():
-            columns = self._columns(name)
-            key = self._inspector.get_pk_constraint(name)["constrained_columns"]
-            wanted = [one for one in order.split(", ") if one in columns] or key
-            query = (
-                select(*(_read_as(one, kind).label(one) for one, kind in columns.items()))
-                .select_from(table(name))
-                .order_by(*map(column, wanted))
-                .execution_options(yield_per=_PAGE)
-            )
             for values in self._connection.execute(query).mappings():
                 yield Row({one: _plain(value) for one, value in values.items()})
-
-    def _columns(self, name: str) -> dict[str, Any]:
-        return {str(one["name"]): one["type"] for one in self._inspector.get_columns(name)}
 
 
 @contextmanager
@@ -143,12 +147,12 @@ def connected(address: ServerAddress) -> Iterator[ServerDatabase]:
         connection = engine.connect().execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, UnicodeError) as error:  # a host that no name can be
         reason = f"{address} cannot be reached: {_reason(error)}"
         raise InvalidInputError("source", reason) from None
     with connection:  # its end rolls the transaction back, on a server that is gone too
-        connection.execute(text("SET LOCAL TimeZone TO 'UTC'"))
-        connection.execute(text("SET LOCAL DateStyle TO 'ISO'"))
+        for name, value in _SETTINGS.items():
+            connection.execute(text(f"SET LOCAL {name} TO '{value}'"))
         yield ServerDatabase(connection)
 
 
@@ -156,11 +160,11 @@ def _with_limits(url: URL) -> URL:
     return url.update_query_dict({"connect_timeout": _CONNECT_SECONDS} | dict(url.query))
 
 
-def _read_as(name: str, kind: Any) -> ColumnElement[Any]:
+def _read_as(name: str, kind: str, category: str) -> ColumnElement[Any]:
     """Return how a column is read: numbers and bytes as they are, all else as its text."""
-    if isinstance(kind, _AS_THEY_ARE):
+    if category in _FIGURES or kind == "bytea":
         return column(name)
-    return cast(func.to_json(column(name)) if isinstance(kind, ARRAY) else column(name), Text)
+    return cast(func.to_json(column(name)) if category == _ARRAY else column(name), Text)
 
 
 def _plain(value: Any) -> Any:
@@ -180,7 +184,7 @@ def _in_our_words() -> Iterator[None]:
         raise DamagedError(_reason(error)) from error
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def _reason(error: Exception) -> str:
     """Return the first line of what the server or its driver says; it names no password."""
     said = str(getattr(error, "orig", None) or error).strip()
     return said.splitlines()[0] if said else type(error).__name__

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from hiermem_core.errors import (
     BackendError,
     BackendUnavailableError,
+    InvalidInputError,
     ThreadNotFoundError,
     TurnConflictError,
     VersionConflictError,
 )
 from hiermem_core.importing.messages import MARK
-from hiermem_core.importing.records import item
+from hiermem_core.importing.reading import record_error
+from hiermem_core.importing.records import RecordError, failed, item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from hiermem_core.importing.records import Message
     from hiermem_core.importing.report import ImportItem
     from hiermem_core.models.turns import Turn
+
+MISSHAPEN = (InvalidInputError, TypeError, ValueError, RecursionError)
+"""What appending raises for a message that no turn can be; what is read is not checked twice."""
 
 _NEVER = -1
 """A seq no thread has: an append that expects it stores nothing new."""
@@ -51,7 +56,7 @@ def store(
 
 
 def _store_run(
-    thread: Thread, messages: Sequence[Message], *, has_diverged: bool
+    thread: Thread, messages: Sequence[Message], *, has_diverged: bool = False
 ) -> list[ImportItem | None]:
     if has_diverged and any(not message.has_id for message in messages):
         return _apart(thread, messages, has_diverged=True)
@@ -64,6 +69,8 @@ def _store_run(
                 return _apart(thread, messages) or [continued(messages[0])]
         except TurnConflictError:
             return _apart(thread, messages) or [conflict(messages[0])]
+        except MISSHAPEN as error:
+            return _apart(thread, messages) or [misshapen(messages[0], error)]
         except BackendUnavailableError:
             raise
         except BackendError as error:
@@ -97,16 +104,18 @@ def has_conflict(messages: Sequence[Message], outcomes: Sequence[ImportItem | No
 def _apart(
     thread: Thread, messages: Sequence[Message], *, has_diverged: bool = False
 ) -> list[ImportItem | None]:
-    if len(messages) == 1 and not has_diverged:
+    """Store halves of what cannot be stored as one; nothing is returned for a message alone."""
+    if has_diverged:
+        return [
+            outcome
+            for message in messages
+            for outcome in (_store_run(thread, [message]) if message.has_id else [another(message)])
+        ]
+    if len(messages) == 1:
         return []
-    outcomes: list[ImportItem | None] = []
-    for place, message in enumerate(messages):
-        has_diverged = has_diverged or has_conflict(messages[:place], outcomes)
-        if has_diverged and not message.has_id:
-            outcomes.append(another(message))
-        else:
-            outcomes += _store_run(thread, [message], has_diverged=False)
-    return outcomes
+    first, second = messages[: len(messages) // 2], messages[len(messages) // 2 :]
+    outcomes = _store_run(thread, first)
+    return outcomes + _store_run(thread, second, has_diverged=has_conflict(first, outcomes))
 
 
 def _end_of(thread: Thread) -> tuple[int, bool]:
@@ -152,6 +161,15 @@ def another(message: Message) -> ImportItem:
     """Return what a report says of a message of another conversation of the thread's name."""
     detail = "another conversation has this thread's name; add --thread NAME"
     return item(message.ref, message.position, "skipped", "conflict", detail)
+
+
+def misshapen(message: Message, error: Exception) -> ImportItem:
+    """Return what a report says of a message that no turn can be."""
+    if isinstance(error, InvalidInputError):
+        reason = record_error(error)
+    else:
+        reason = RecordError("invalid_record", "is not shaped like a message; mend it")
+    return failed(reason, ref=message.ref, position=message.position)
 
 
 def _store_error(message: Message, error: BackendError) -> ImportItem:
