@@ -297,6 +297,16 @@ def test_tables_that_may_not_be_read_are_told(database, alice):
     assert "permission denied for table message_store" in report.stores[0].detail
 
 
+def test_a_server_that_refuses_to_list_its_tables_is_told(database, alice, monkeypatch):
+    url = filled(database, langchain())
+    monkeypatch.setattr("hiermem_core.importing.servers._COLUMNS", "SELECT 1 / 0")
+
+    report = import_memories(url, alice, format="langchain/sql")
+
+    assert (report.status, report.exit_code) == ("failed", 1)
+    assert (report.stores[0].status, report.stores[0].detail) == ("damaged", "division by zero")
+
+
 def test_a_format_is_needed_and_listing_names_it(database, alice):
     url = filled(database, langchain())
     database("CREATE TABLE invoices (id SERIAL, total NUMERIC)")

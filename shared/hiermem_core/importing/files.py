@@ -66,11 +66,15 @@ def server_stores(
     """
     from hiermem_core.importing.servers import connected  # noqa: PLC0415 - not for files
 
-    with connected(address) as database:
-        tables = database.tables()
-        _refuse_own(tables)
-        stores = _table_stores(database, tables, str(address), reading, wanted=wanted)
-        yield from _fitting(stores, wanted)
+    shown = str(address)
+    try:
+        with connected(address) as database:
+            tables = database.tables()
+            _refuse_own(tables)
+            stores = _table_stores(database, tables, shown, reading, wanted=wanted)
+            yield from _fitting(stores, wanted)
+    except DamagedError as error:
+        yield Store(shown, status="damaged", detail=str(error))
 
 
 def known_file_stores(

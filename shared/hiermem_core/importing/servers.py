@@ -136,6 +136,7 @@ def connected(address: ServerAddress) -> Iterator[ServerDatabase]:
     Raises:
         InvalidInputError: It cannot be reached.
         MissingExtraError: The driver is not installed.
+        DamagedError: It goes away at once.
     """
     try:
         engine = create_engine(
@@ -151,8 +152,9 @@ def connected(address: ServerAddress) -> Iterator[ServerDatabase]:
         reason = f"{address} cannot be reached: {_reason(error)}"
         raise InvalidInputError("source", reason) from None
     with connection:  # its end rolls the transaction back, on a server that is gone too
-        for name, value in _SETTINGS.items():
-            connection.execute(text(f"SET LOCAL {name} TO '{value}'"))
+        with _in_our_words():
+            for name, value in _SETTINGS.items():
+                connection.execute(text(f"SET LOCAL {name} TO '{value}'"))
         yield ServerDatabase(connection)
 
 
