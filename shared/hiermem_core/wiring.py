@@ -43,6 +43,7 @@ from hiermem_core.service.entry_cache import EntryCache
 from hiermem_core.service.health import HealthCheck
 from hiermem_core.service.upkeep import Upkeep
 from hiermem_core.service.vectorising import Vectoriser
+from hiermem_core.sessions.store import SessionStore
 from hiermem_core.threads.archive import ArchivingStore
 from hiermem_core.threads.listing import TurnListing
 from hiermem_core.threads.notes import NotesStore
@@ -355,6 +356,11 @@ class Wiring:
             tell=self.tell,
             after_write=self.memories.after_write,
         )
+
+    @cached_property
+    def sessions(self) -> SessionStore:
+        """Keeps the sessions of agents."""
+        return SessionStore(self.database, clock=self.clock, tell=self.tell)
 
     @cached_property
     def exports(self) -> Exports:

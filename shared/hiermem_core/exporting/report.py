@@ -26,6 +26,9 @@ _ONE = {
     "threads": "thread",
     "turns": "turn",
     "vectors": "vector",
+    "patterns": "pattern",
+    "sessions": "session",
+    "steps": "step",
 }
 
 
