@@ -217,7 +217,7 @@ class Tenant:
         Args:
             on_conflict: Of a record that is stored with another content: `"skip"` leaves it,
                 `"overwrite"` replaces it, `"fail"` stores nothing at all.
-            namespace: Goes before the namespace of every entry.
+            namespace: Goes before the namespace of every entry but those of patterns.
             thread: Renames the thread of an export with one.
             dry_run: Report the same, and change nothing.
             batch_size: Records of one transaction at most.

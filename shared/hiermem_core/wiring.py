@@ -24,6 +24,7 @@ from hiermem_core.backends.waiting import WaitingRows
 from hiermem_core.context.assembler import ContextAssembler
 from hiermem_core.exporting.entries import EntryTaking
 from hiermem_core.exporting.exporting import Exports
+from hiermem_core.exporting.sessions import SessionTaking
 from hiermem_core.exporting.taking import ExportTaking
 from hiermem_core.exporting.threads import ThreadTaking
 from hiermem_core.exporting.writer import ExportWriter
@@ -377,6 +378,7 @@ class Wiring:
         taking = ExportTaking(
             entries,
             threads,
+            SessionTaking(self.database, tell=self.tell),
             self.vectors,
             vectoriser=self.vectoriser,
             indexer=self.indexer,

@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import BackendError, ConflictError, InvalidInputError, MigrationError
+from hiermem_core.exporting.fields import moment_text
 from hiermem_core.exporting.files import check_free, keep, mapped, sync_folder
-from hiermem_core.exporting.forms import moment_text
 from hiermem_core.exporting.report import told
 from hiermem_core.storage.location import DATABASE_NAME
 from hiermem_core.storage.migrations import SCHEMA_VERSION

@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from hiermem_core.models.moments import from_milliseconds, to_milliseconds
 from hiermem_core.models.plain import dump_json, load_json
 from hiermem_core.models.sessions import Session, Step
+from hiermem_core.storage.database import slices
 from hiermem_core.storage.tables import sessions, trajectories
 
 if TYPE_CHECKING:
@@ -93,6 +94,15 @@ def find_session(
     return None if row is None else session_of(row)
 
 
+def sessions_by_id(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[str, Session]:
+    """Return those of some sessions that are there, by id."""
+    found: dict[str, Session] = {}
+    for some in slices(ids):
+        query = select(sessions).where(_S.tenant == tenant, _S.id.in_(some))
+        found |= {row.id: session_of(row) for row in connection.execute(query)}
+    return found
+
+
 def sessions_of(
     connection: Connection, tenant: str, *where: ColumnElement[bool], limit: int
 ) -> list[Session]:
@@ -123,8 +133,19 @@ def steps_of(
 
 def steps_by_id(connection: Connection, tenant: str, ids: Sequence[str]) -> dict[str, Step]:
     """Return those of some steps that are there, by id."""
-    query = select(trajectories).where(_T.tenant == tenant, _T.id.in_(ids))
-    return {row.id: step_of(row) for row in connection.execute(query)}
+    found: dict[str, Step] = {}
+    for some in slices(ids):
+        query = select(trajectories).where(_T.tenant == tenant, _T.id.in_(some))
+        found |= {row.id: step_of(row) for row in connection.execute(query)}
+    return found
+
+
+def steps_at(
+    connection: Connection, tenant: str, session_id: str, first: int, last: int
+) -> dict[int, Step]:
+    """Return the steps of a session from one number to another, by number."""
+    query = _steps(tenant, session_id).where(_T.step.between(first, last))
+    return {row.step: step_of(row) for row in connection.execute(query)}
 
 
 def newest_step(connection: Connection, tenant: str, session_id: str) -> int:
