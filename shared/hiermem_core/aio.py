@@ -157,6 +157,7 @@ class AsyncSessionLog:
     end = in_thread(SessionLog.end)
     delete = in_thread(SessionLog.delete)
     log = in_thread(SessionLog.log)
+    log_calls = in_thread(SessionLog.log_calls)
     steps = in_thread(SessionLog.steps)
     get = in_thread(SessionLog.get)
 

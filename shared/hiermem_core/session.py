@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 from hiermem_core.errors import InvalidInputError
 from hiermem_core.models.ids import check_name
 from hiermem_core.service.checking import checked_count
+from hiermem_core.sessions.calls import steps_of
 from hiermem_core.sessions.checking import StepDraft, checked_data, checked_status, checked_step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from hiermem_core.models.sessions import Session, SessionStatus, Step
+    from hiermem_core.models.turns import TurnDraft
     from hiermem_core.services import Services
 
 
@@ -92,7 +94,19 @@ class SessionLog:
         """
         self._check_open()
         draft = StepDraft(action, state, reward, next_state, id, user_id)
-        return self._store.log(self.tenant_id, self.id, checked_step(draft))
+        (step,) = self._store.log(self.tenant_id, self.id, [checked_step(draft)])
+        return step
+
+    def log_calls(self, turns: Iterable[TurnDraft]) -> list[Step]:
+        """Store a step for each tool result among turns whose call stands before it; return them.
+
+        The action is the tool and its arguments, the state what the user or a tool said before the
+        call, the next state what the result says; what is too large for a step is named by its
+        turn. One transaction. A result whose turn has an id is stored once.
+        """
+        self._check_open()
+        drafts = [checked_step(draft) for draft in steps_of(self.id, turns)]
+        return self._store.log(self.tenant_id, self.id, drafts)
 
     def steps(self, *, after: int = 0) -> list[Step]:
         """Return the steps after one, in order; none of a session that is not there."""

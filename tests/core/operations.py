@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hiermem_core import HierMem
+from hiermem_core import HierMem, ToolCall, TurnDraft
 from hiermem_core.aio import (
     AsyncHierMem,
     AsyncMemoryService,
@@ -121,6 +121,7 @@ ON_PATTERNS = {
 ON_SESSION = {
     "start": lambda session: session.start({"task": 1}),
     "log": lambda session: session.log("look", state={"a": 1}),
+    "log_calls": lambda session: session.log_calls(TOOL_TURNS),
     "steps": lambda session: session.steps(after=1),
     "end": lambda session: session.end("failed"),
     "get": lambda session: session.get(),
@@ -142,6 +143,13 @@ ENTRIES = [
     {"content": "likes coffee", "id": "e1", "namespace": "drinks", "key": "hot"},
     {"content": "likes water", "id": "e2", "namespace": "drinks"},
     {"content": "was here for an hour", "id": "gone", "ttl": 3600},
+]
+
+
+TOOL_TURNS = [
+    TurnDraft(role="user", content="where?"),
+    TurnDraft(role="assistant", tool_calls=[ToolCall("c1", "look", {"at": "map"})]),
+    TurnDraft(role="tool", content="there", tool_call_id="c1", id="r1"),
 ]
 
 

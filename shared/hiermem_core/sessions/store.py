@@ -25,7 +25,8 @@ from hiermem_core.sessions.rows import (
 from hiermem_core.storage.tables import sessions, trajectories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -100,40 +101,44 @@ class SessionStore:
         self._tell(events.SessionChanged(tenant, session_id, status))
         return session
 
-    def log(self, tenant: str, session_id: str, draft: StepDraft) -> Step:
-        """Store a step after the newest, in a session that is started where it is not there.
+    def log(self, tenant: str, session_id: str, drafts: Sequence[StepDraft]) -> list[Step]:
+        """Store steps after the newest, in a session that is started where it is not there.
+
+        One transaction. A step whose id the session has is returned as it is.
 
         Raises:
-            ConflictError: A step of another session bears the id.
+            ConflictError: A step of another session bears the id of one.
         """
+        if not drafts:
+            return []
         now = to_the_millisecond(self._clock.now())
         with self._database.write() as connection:
-            is_there = find_session(connection, tenant, session_id, locked=True) is not None
-            known = None
-            if draft.id is not None:
-                known = steps_by_id(connection, tenant, [draft.id]).get(draft.id)
-            if known is not None and known.session_id != session_id:
+            old = find_session(connection, tenant, session_id, locked=True)
+            ids = [draft.id for draft in drafts if draft.id is not None]
+            steps = steps_by_id(connection, tenant, ids)
+            if any(step.session_id != session_id for step in steps.values()):
                 raise ConflictError("a step of another session bears this id; give another")
-            if known is not None:
-                return known
-            if not is_there:
-                session = Session(id=session_id, started_at=now, user_id=draft.user_id)
+            last = newest_step(connection, tenant, session_id)
+            fresh: list[Step] = []
+            logged = []
+            for draft in drafts:
+                step = None if draft.id is None else steps.get(draft.id)
+                if step is None:
+                    step = _step(draft, session_id, last + 1 + len(fresh), now)
+                    steps[step.id] = step
+                    fresh.append(step)
+                logged.append(step)
+            if fresh and old is None:
+                session = Session(id=session_id, started_at=now, user_id=drafts[0].user_id)
                 _write(connection, tenant, session, None)
-            step = Step(
-                id=draft.id or new_id(now),
-                session_id=session_id,
-                step=newest_step(connection, tenant, session_id) + 1,
-                action=draft.action,
-                state=draft.state,
-                reward=draft.reward,
-                next_state=draft.next_state,
-                created_at=now,
-            )
-            connection.execute(insert(trajectories).values(step_row(tenant, step)))
-        if not is_there:
+            if fresh:
+                rows = [step_row(tenant, step) for step in fresh]
+                connection.execute(insert(trajectories), rows)
+        if fresh and old is None:
             self._tell(events.SessionChanged(tenant, session_id, "active"))
-        self._tell(events.StepsLogged(tenant, session_id, 1, step.step))
-        return step
+        if fresh:
+            self._tell(events.StepsLogged(tenant, session_id, len(fresh), fresh[-1].step))
+        return logged
 
     def delete(self, tenant: str, session_id: str) -> bool:
         """Delete a session with its steps; say whether there was one."""
@@ -159,6 +164,19 @@ class SessionStore:
         where = () if status is None else (sessions.c.status == status,)
         with self._database.read() as connection:
             return sessions_of(connection, tenant, *where, limit=limit)
+
+
+def _step(draft: StepDraft, session_id: str, number: int, now: datetime) -> Step:
+    return Step(
+        id=draft.id or new_id(now),
+        session_id=session_id,
+        step=number,
+        action=draft.action,
+        state=draft.state,
+        reward=draft.reward,
+        next_state=draft.next_state,
+        created_at=now,
+    )
 
 
 def _write(connection: Connection, tenant: str, session: Session, old: Session | None) -> None:

@@ -22,6 +22,7 @@ from hiermem_core.models.events import (
     StepsLogged,
 )
 from hiermem_core.models.sessions import SESSION_STATUSES
+from hiermem_core.models.turns import ToolCall, TurnDraft
 from hiermem_core.testing.contracts.entries_base import MemoryContract
 
 if TYPE_CHECKING:
@@ -131,6 +132,34 @@ class SessionContract(MemoryContract):
         assert len(events) == told
         with pytest.raises(ConflictError):
             tenant.session("s2").log("do", id="call-1")
+        assert tenant.session("s2").get() is None
+
+    def test_tool_calls_are_logged_as_steps_once(self, tenant: Tenant) -> None:
+        turns = [
+            TurnDraft(role="tool", content="orphan", tool_call_id="c9", id="r9"),
+            TurnDraft(role="user", content="where is it?"),
+            TurnDraft(
+                role="assistant",
+                tool_calls=(ToolCall("c1", "look", {"at": "map"}), ToolCall("c2", "ask", "raw")),
+            ),
+            TurnDraft(role="tool", content="not there", tool_call_id="c2", id="r2"),
+            TurnDraft(role="tool", content="there", tool_call_id="c1", id="r1"),
+            TurnDraft(role="assistant", tool_calls=(ToolCall("c1", "go", {}),)),
+            TurnDraft(role="tool", content="x" * 1_100_000, tool_call_id="c1", id="r3"),
+            TurnDraft(role="assistant", content="It is there."),
+        ]
+        session = tenant.session("s1")
+
+        steps = session.log_calls(turns)
+        again = session.log_calls(turns[1:])
+
+        assert [(one.step, one.action, one.state, one.next_state) for one in steps] == [
+            (1, "ask raw", "where is it?", "not there"),
+            (2, 'look {"at":"map"}', "where is it?", "there"),
+            (3, "go {}", "there", {"turn": "r3"}),
+        ]
+        assert again == steps == session.steps()
+        assert tenant.session("s2").log_calls(turns[:3]) == []
         assert tenant.session("s2").get() is None
 
     def test_sessions_are_listed_newest_first_by_status(
