@@ -55,7 +55,8 @@ def test_a50_no_byte_of_a_user_is_left_and_everything_else_is_found(location):
         index = tenant.memory.stats().engines["semantic"]
 
     assert receipt.complete
-    assert receipt.counts == {"entries": 5, "turns": 2, "threads": 0, "notes": 1, "vectors": 7}
+    counts = {name: count for name, count in receipt.counts.items() if count}
+    assert counts == {"entries": 5, "turns": 2, "notes": 1, "vectors": 7}
     assert (texts_in(location, SENTINEL), vectors_in(location)) == ([], [])
     assert {hit.user_id for hit in left} == {"eve"}
     assert len(left) == 10
