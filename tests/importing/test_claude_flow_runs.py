@@ -238,6 +238,18 @@ def test_a_confidence_out_of_range_is_clamped_with_a_warning(place, given, kept)
     assert report.warnings == (("confidence_clamped",) if given in {1.5, -2} else ())
 
 
+def test_counts_beyond_what_a_store_can_count_to_are_cut(place):
+    most = 2**63 - 1
+    place.database(
+        ".swarm/memory.db",
+        *LATER,
+        rows=[(PATTERN, [pattern("p1", "retry", wins=most, losses=most)])],
+    )
+
+    assert place.load().imported == 1
+    assert place.tenant.patterns.get("retry").uses == 2**62
+
+
 def test_trajectories_of_the_bank_are_sessions_with_the_steps_they_list(place):
     steps = [
         {"action": "search", "state": {"q": "x"}, "observation": ["hit"], "reward": 1},
@@ -336,3 +348,48 @@ def test_i40_runs_of_one_tenant_are_not_anothers(place):
     assert runs_of(other) == ([], [], [])
     assert import_memories(place.folder, other).imported == 5
     assert runs_of(other) == runs_of(place.tenant)
+
+
+def test_patterns_of_a_hive_and_of_the_model_bank_are_patterns_too(place):
+    place.database(
+        ".hive-mind/hive.db",
+        "CREATE TABLE neural_patterns (id TEXT, pattern_type TEXT, pattern_data TEXT,"
+        " confidence REAL, usage_count INTEGER, created_at TEXT)",
+        rows=[
+            (
+                "INSERT INTO neural_patterns VALUES (?,?,?,?,?,?)",
+                [("n1", "routing", '{"to": "queen"}', 0.7, 3, "2026-11-30 14:27:15")],
+            )
+        ],
+    )
+    place.database(
+        ".swarm/memory.db",
+        "CREATE TABLE patterns (id INTEGER, problem TEXT, solution TEXT, rationale TEXT,"
+        " confidence REAL, success_rate REAL, domain TEXT, tags TEXT, created_at INTEGER)",
+        rows=[
+            (
+                "INSERT INTO patterns VALUES (?,?,?,?,?,?,?,?,?)",
+                [(4, "it hangs", "kill it", None, 0.6, 0.9, "ops", None, START)],
+            )
+        ],
+    )
+
+    report = place.load()
+
+    found = {one.name: (one.data, one.confidence, one.uses) for one in runs_of(place.tenant)[0]}
+    assert report.by_kind == {"pattern": 2}
+    assert found == {
+        "routing/n1": ({"to": "queen"}, 0.7, 3),
+        "ops/4": (
+            {
+                "problem": "it hangs",
+                "solution": "kill it",
+                "success_rate": 0.9,
+                "domain": "ops",
+            },
+            0.6,
+            0,
+        ),
+    }
+    assert place.entries()["patterns", "ops/4"].content == "it hangs\n\nkill it"
+    assert place.load().reasons == {"unchanged": 2}

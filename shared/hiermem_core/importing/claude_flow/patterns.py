@@ -37,6 +37,7 @@ LATER = "claude-flow/v3"
 HIVE = "claude-flow/collective"
 
 _SURE = 1.0
+_MOST = 2**62
 
 
 def read_bank(rows: Iterable[tuple[str, Row]], reading: Reading) -> Iterator[Record]:
@@ -181,7 +182,7 @@ def _facts(data: dict[str, Any], confidence: float, uses: Any) -> PatternFacts:
     except InvalidInputError as error:
         raise record_error(error) from error
     counted = uses if isinstance(uses, int) and not isinstance(uses, bool) else 0
-    return PatternFacts(kept, confidence, max(0, counted))
+    return PatternFacts(kept, confidence, min(max(0, counted), _MOST))
 
 
 def _clamped(confidence: Any, reading: Reading) -> float:
