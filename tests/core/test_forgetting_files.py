@@ -63,6 +63,28 @@ def test_a50_no_byte_of_a_user_is_left_and_everything_else_is_found(location):
     assert index.startswith("chroma")
 
 
+@pytest.mark.parametrize("selector", [{"user_id": "bob"}, {"everything": True}], ids=str)
+@pytest.mark.parametrize("backend", ["in_memory", "sqlite"])
+def test_a50_no_byte_of_patterns_and_sessions_is_left(location, backend, selector):
+    with opened(location, backend=backend) as hiermem:
+        tenant = hiermem.tenant("acme")
+        tenant.patterns.learn(SENTINEL, {SENTINEL: [SENTINEL]}, user_id="bob")
+        tenant.patterns.learn(SENTINEL, {SENTINEL: "changed"}, text=SENTINEL, user_id="bob")
+        session = tenant.session(f"run {SENTINEL}")
+        session.start({"task": SENTINEL}, user_id="bob")
+        session.log(SENTINEL, state=[SENTINEL], next_state={SENTINEL: 1}, id=SENTINEL)
+        before = texts_in(location, SENTINEL)
+
+        receipt = tenant.forget(**selector)
+        after = texts_in(location, SENTINEL)
+
+    assert before
+    assert receipt.complete
+    counts = {name: receipt.counts[name] for name in ("patterns", "sessions", "steps")}
+    assert counts == {"patterns": 1, "sessions": 1, "steps": 1}
+    assert after == texts_in(location, SENTINEL) == []
+
+
 @pytest.mark.parametrize("selector", ["ids", "namespace"])
 def test_a50_no_byte_of_entries_is_left(location, selector):
     with opened(location, backend="sqlite") as hiermem:

@@ -44,7 +44,7 @@ def import_memories(
         source: A file, whose contents decide how it is read, or a folder, of which the paths are
             read that a known system writes.
         format: Of the source, as a report names it; its shape must fit.
-        namespace: All entries go below it.
+        namespace: All entries go below it, but for those of patterns.
         thread: Renames the thread of a source that holds one.
         only: Values that records of several users must have in their fields, such as `user_id`.
         all_users: What the source has of all its users is this tenant's.
