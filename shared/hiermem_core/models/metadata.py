@@ -17,6 +17,11 @@ METADATA_LIMIT = 64 * 1024
 
 DEPTH_LIMIT = 8
 
+DATA_LIMIT = 1024 * 1024
+"""Bytes of a pattern's or session's data, or of the state at a step, as JSON in UTF-8."""
+
+DATA_DEPTH_LIMIT = 64
+
 _FEW, _SHORT = 40, 100
 """Keys and texts of 100 characters take 1,200 bytes at most, as each may become six."""
 

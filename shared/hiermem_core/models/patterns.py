@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 PATTERNS = "patterns"
 """The namespace of the entries that patterns are found by; an entry's key is its pattern's name."""
 
-DATA_LIMIT = 1024 * 1024
-"""Bytes of a pattern's or session's data, or of a state, as JSON in UTF-8."""
-
-DATA_DEPTH = 64
-
 FIRST_CONFIDENCE = 0.5
 _STEP = 0.1
 _DIGITS = 12

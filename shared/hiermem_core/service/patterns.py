@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 from hiermem_core.errors import InvalidInputError, MissingIdentityError, PatternNotFoundError
 from hiermem_core.models import events
 from hiermem_core.models.entries import EntryDraft
-from hiermem_core.models.metadata import checked_object
+from hiermem_core.models.metadata import DATA_DEPTH_LIMIT, DATA_LIMIT, checked_object
 from hiermem_core.models.moments import to_the_millisecond
 from hiermem_core.models.patterns import (
-    DATA_DEPTH,
-    DATA_LIMIT,
     FIRST_CONFIDENCE,
     PATTERNS,
     Pattern,
@@ -79,7 +77,9 @@ class Patterns:
         """
         self._shared.check_open()
         name = _name(name)
-        kept = checked_object("data", data, TextCleaner(), limit=DATA_LIMIT, deepest=DATA_DEPTH)
+        kept = checked_object(
+            "data", data, TextCleaner(), limit=DATA_LIMIT, deepest=DATA_DEPTH_LIMIT
+        )
         given = None if confidence is None else checked_share("confidence", confidence)
         draft = EntryDraft(
             content=text_of_pattern(name, kept) if text is None else text,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid5
 
-from hiermem_core.models.patterns import DATA_LIMIT
+from hiermem_core.models.metadata import DATA_LIMIT
 from hiermem_core.models.plain import dump_json
 from hiermem_core.service.checking import CONTENT_LIMIT
 from hiermem_core.sessions.checking import StepDraft

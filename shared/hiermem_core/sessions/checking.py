@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import InvalidInputError, LimitExceededError
 from hiermem_core.models.ids import check_name
-from hiermem_core.models.metadata import checked_json, checked_object
-from hiermem_core.models.patterns import DATA_DEPTH, DATA_LIMIT
+from hiermem_core.models.metadata import (
+    DATA_DEPTH_LIMIT,
+    DATA_LIMIT,
+    checked_json,
+    checked_object,
+)
 from hiermem_core.models.sessions import SESSION_STATUSES
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.service.checking import CONTENT_LIMIT, checked_number
@@ -61,7 +65,7 @@ def checked_data(data: Any) -> dict[str, Any] | None:
     """
     if data is None:
         return None
-    return checked_object("data", data, TextCleaner(), limit=DATA_LIMIT, deepest=DATA_DEPTH)
+    return checked_object("data", data, TextCleaner(), limit=DATA_LIMIT, deepest=DATA_DEPTH_LIMIT)
 
 
 def checked_status(status: Any) -> SessionStatus:
@@ -87,4 +91,4 @@ def _action(value: Any, cleaner: TextCleaner) -> str:
 
 
 def _state(name: str, value: Any, cleaner: TextCleaner) -> Any:
-    return checked_json(name, value, cleaner, limit=DATA_LIMIT, deepest=DATA_DEPTH)
+    return checked_json(name, value, cleaner, limit=DATA_LIMIT, deepest=DATA_DEPTH_LIMIT)
