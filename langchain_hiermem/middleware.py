@@ -82,6 +82,8 @@ class HierMemMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         incoming: `"full"` for callers that send the whole conversation each time, without a
             checkpointer: then that is the window, and only its last exchange is stored.
         save: `False`: store nothing.
+        log_steps: Log each tool call of a run that is stored as a step of the session that bears
+            the thread's name: the tool and its arguments, what was said before, and the result.
         learn: `False`: learn nothing.
         on_save_error: `"log"`: a run whose messages cannot be stored ends well all the same.
         on_context: Called with the context of each model call. Without it, what is left out is
@@ -120,6 +122,7 @@ class HierMemMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         recall_namespace: str | None = None,
         incoming: Literal["delta", "full"] = "delta",
         save: bool = True,
+        log_steps: bool = False,
         learn: bool = True,
         on_save_error: Literal["raise", "log"] = "raise",
         on_context: Callable[[Context], None] | None = None,
@@ -143,6 +146,7 @@ class HierMemMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._recall_namespace = recall_namespace
         self._is_full = incoming == "full"
         self._saves = save
+        self._logs_steps = log_steps
         self._learns = learn
         self._logs_save_errors = on_save_error == "log"
         self._on_context = on_context
@@ -275,6 +279,8 @@ class HierMemMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             else:
                 start = start_of_run(messages, thread.id, thread.known)
             drafts = to_store(messages[start:], thread.id)
+            if self._logs_steps:  # before the turns, by which a run is known to be stored
+                self._hiermem.tenant(thread.tenant_id).session(thread.id).log_calls(drafts)
             _append(thread, drafts)
         except Exception as error:  # whatever fails to be saved is raised or logged
             if not self._logs_save_errors:

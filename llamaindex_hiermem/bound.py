@@ -34,6 +34,7 @@ class BoundMemory(Live, BaseMemory):
         tokenizer_fn: Counts in compat mode: the length of what it returns.
         counting: `"compat"` or `"core"`.
         recall_k: Recalled entries and turns at most; 0: nothing is recalled.
+        log_steps: Log each tool call as a step of the session that bears the thread's name.
     """
 
     token_limit: int
@@ -42,6 +43,7 @@ class BoundMemory(Live, BaseMemory):
     )
     counting: Counting = "compat"
     recall_k: int = Field(default=0, ge=0)
+    log_steps: bool = False
 
     _tenant: Tenant = PrivateAttr()
     _thread: Thread = PrivateAttr()
@@ -95,7 +97,7 @@ class BoundMemory(Live, BaseMemory):
             "token_limit": self.token_limit,
             "counting": self.counting,
             "recall_k": self.recall_k,
-        }
+        } | ({"log_steps": True} if self.log_steps else {})
         return data | ({"messages": dump_turns(all_turns(self._thread))} if in_process else {})
 
     def to_string(self) -> str:
@@ -131,6 +133,7 @@ class BoundMemory(Live, BaseMemory):
             token_limit=data.get("token_limit", DEFAULT_TOKEN_LIMIT),
             counting=data.get("counting", "compat"),
             recall_k=data.get("recall_k", 0),
+            log_steps=data.get("log_steps", False),
             tokenizer_fn=kwargs.get("tokenizer_fn"),
             owned=owned,
         )

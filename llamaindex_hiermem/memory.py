@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from llama_index.core.base.llms.types import ChatMessage
 
+    from hiermem_core import Turn
     from llamaindex_hiermem.window import Count
 
 DEFAULT_TOKEN_LIMIT_RATIO = 0.75
@@ -57,6 +58,8 @@ class HierMemChatMemoryBuffer(BoundMemory):
             recalled takes only what the window leaves. `"core"` counts everything, keeps system
             messages, never exceeds the limit, and gives recall its share of it.
         recall_k: Recalled entries and turns at most; 0: nothing is recalled.
+        log_steps: Log each tool call that is put as a step of the session that bears the thread's
+            name: the tool and its arguments, what was said before, and the result.
     """
 
     _counter: tuple[Callable[[str], list[Any]], Count] | None = PrivateAttr(default=None)
@@ -90,6 +93,7 @@ class HierMemChatMemoryBuffer(BoundMemory):
         tenant: Tenant | None = None,
         counting: Counting = "compat",
         recall_k: int = 0,
+        log_steps: bool = False,
         **kwargs: Any,
     ) -> Self:
         """Make a memory.
@@ -123,6 +127,7 @@ class HierMemChatMemoryBuffer(BoundMemory):
             "tokenizer_fn": tokenizer_fn,
             "counting": counting,
             "recall_k": recall_k,
+            "log_steps": log_steps,
         }
         memory = cls(**options)
         if chat_history:
@@ -174,7 +179,9 @@ class HierMemChatMemoryBuffer(BoundMemory):
 
     def put_messages(self, messages: Sequence[ChatMessage]) -> None:
         """Store messages in one transaction; an answer is learned from in the background."""
-        self._thread.append([message_to_turn(message) for message in messages])
+        placed = self._thread.append([message_to_turn(message) for message in messages])
+        if self.log_steps:
+            self._log_calls(placed)
         if any(message.role == MessageRole.ASSISTANT for message in messages):
             self._thread.save_context()
 
@@ -241,6 +248,14 @@ class HierMemChatMemoryBuffer(BoundMemory):
 
     async def _offload(self, function: Callable[[], R]) -> R:
         return await self._tenant.pool.run(function)
+
+    def _log_calls(self, placed: Sequence[Turn]) -> None:
+        """Log the calls that turns answer, with the turn before the first of these."""
+        calls = [turn.call_seq for turn in placed if turn.call_seq is not None]
+        if calls:
+            first, last = max(0, min(calls) - 2), placed[-1].seq + 1
+            turns = self._thread.turns(after=first, before=last)
+            self._tenant.session(self._thread.id).log_calls(turns)
 
     def _count(self) -> Count:
         tokenizer = self.tokenizer_fn

@@ -9,7 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hiermem_core.aio import AsyncHierMem, AsyncMemoryService, AsyncTenant, AsyncThread
+    from hiermem_core.aio import (
+        AsyncHierMem,
+        AsyncMemoryService,
+        AsyncPatterns,
+        AsyncSessionLog,
+        AsyncTenant,
+        AsyncThread,
+    )
     from hiermem_core.context.memory_block import memory_block
     from hiermem_core.embedding.adapters import as_embedder
     from hiermem_core.errors import (
@@ -32,6 +39,8 @@ if TYPE_CHECKING:
         MissingExtraError,
         MissingIdentityError,
         NotFoundError,
+        PatternNotFoundError,
+        SessionNotFoundError,
         ThreadNotFoundError,
         TurnConflictError,
         UnsupportedSearchError,
@@ -56,6 +65,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.entries import EntryDraft, EntryUpdate, MemoryEntry
     from hiermem_core.models.health import ComponentHealth, Health, TenantStats
     from hiermem_core.models.notes import Fact, ThreadState
+    from hiermem_core.models.patterns import Pattern, PatternHit
     from hiermem_core.models.plain import PlainEncoder, dump_json, from_plain, load_json, to_plain
     from hiermem_core.models.queries import Hit, MemoryQuery, RecallResult, SearchResult, TurnHit
     from hiermem_core.models.results import (
@@ -71,6 +81,7 @@ if TYPE_CHECKING:
         PurgeResult,
         ReindexReport,
     )
+    from hiermem_core.models.sessions import Session, Step
     from hiermem_core.models.threads import (
         ModelInfo,
         Profile,
@@ -103,6 +114,8 @@ if TYPE_CHECKING:
         UsageGuard,
     )
     from hiermem_core.service.memory_service import MemoryService
+    from hiermem_core.service.patterns import Patterns
+    from hiermem_core.session import SessionLog
     from hiermem_core.settings import HierMemSettings
     from hiermem_core.tenant import Tenant
     from hiermem_core.thread import Thread
@@ -117,6 +130,8 @@ __all__ = [
     "ApproximateCounter",
     "AsyncHierMem",
     "AsyncMemoryService",
+    "AsyncPatterns",
+    "AsyncSessionLog",
     "AsyncTenant",
     "AsyncThread",
     "BackendError",
@@ -175,6 +190,10 @@ __all__ = [
     "Observer",
     "Origin",
     "Part",
+    "Pattern",
+    "PatternHit",
+    "PatternNotFoundError",
+    "Patterns",
     "PlainEncoder",
     "Profile",
     "PromptMessage",
@@ -190,6 +209,10 @@ __all__ = [
     "SearchResult",
     "Section",
     "Served",
+    "Session",
+    "SessionLog",
+    "SessionNotFoundError",
+    "Step",
     "StoreReport",
     "Tenant",
     "TenantStats",
@@ -237,6 +260,8 @@ _HOMES = {
     "ApproximateCounter": "tokens.counters",
     "AsyncHierMem": "aio",
     "AsyncMemoryService": "aio",
+    "AsyncPatterns": "aio",
+    "AsyncSessionLog": "aio",
     "AsyncTenant": "aio",
     "AsyncThread": "aio",
     "BackendError": "errors",
@@ -296,6 +321,10 @@ _HOMES = {
     "Observer": "protocols",
     "Origin": "models.turns",
     "Part": "models.turns",
+    "Pattern": "models.patterns",
+    "PatternHit": "models.patterns",
+    "PatternNotFoundError": "errors",
+    "Patterns": "service.patterns",
     "PlainEncoder": "models.plain",
     "Profile": "models.threads",
     "PromptMessage": "models.calls",
@@ -311,6 +340,10 @@ _HOMES = {
     "SearchResult": "models.queries",
     "Section": "models.context",
     "Served": "working.values",
+    "Session": "models.sessions",
+    "SessionLog": "session",
+    "SessionNotFoundError": "errors",
+    "Step": "models.sessions",
     "StoreReport": "importing.report",
     "Tenant": "tenant",
     "TenantStats": "models.health",

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 from hiermem_core.hiermem import HierMem, Updates
 from hiermem_core.pool import run_apart
 from hiermem_core.service.memory_service import MemoryService
+from hiermem_core.service.patterns import Patterns
+from hiermem_core.session import SessionLog
 from hiermem_core.tenant import Tenant
 from hiermem_core.thread import Thread
 
@@ -126,8 +128,42 @@ class AsyncMemoryService:
     stats = in_thread(MemoryService.stats)
 
 
+class AsyncPatterns:
+    """`Patterns`, awaited."""
+
+    def __init__(self, sync: Patterns, pool: Pool) -> None:
+        self.sync = sync
+        self._pool = pool
+
+    learn = in_thread(Patterns.learn)
+    get = in_thread(Patterns.get)
+    list = in_thread(Patterns.list)
+    delete = in_thread(Patterns.delete)
+    find = in_thread(Patterns.find)
+    reinforce = in_thread(Patterns.reinforce)
+
+
+class AsyncSessionLog:
+    """`SessionLog`, awaited."""
+
+    id = _Mirrored()
+    tenant_id = _Mirrored()
+
+    def __init__(self, sync: SessionLog, pool: Pool) -> None:
+        self.sync = sync
+        self._pool = pool
+
+    start = in_thread(SessionLog.start)
+    end = in_thread(SessionLog.end)
+    delete = in_thread(SessionLog.delete)
+    log = in_thread(SessionLog.log)
+    log_calls = in_thread(SessionLog.log_calls)
+    steps = in_thread(SessionLog.steps)
+    get = in_thread(SessionLog.get)
+
+
 class AsyncTenant:
-    """`Tenant`, awaited; `thread` is immediate."""
+    """`Tenant`, awaited; `thread` and `session` are immediate."""
 
     name = _Mirrored()
     location = _Mirrored()
@@ -141,6 +177,17 @@ class AsyncTenant:
     def memory(self) -> AsyncMemoryService:
         """The long-term entries."""
         return AsyncMemoryService(self.sync.memory, self._pool)
+
+    @property
+    def patterns(self) -> AsyncPatterns:
+        """The ways of doing things that were learnt."""
+        return AsyncPatterns(self.sync.patterns, self._pool)
+
+    def session(self, session_id: str) -> AsyncSessionLog:
+        """Return the handle of a session."""
+        return AsyncSessionLog(self.sync.session(session_id), self._pool)
+
+    sessions = in_thread(Tenant.sessions)
 
     def thread(self, thread_id: str) -> AsyncThread:
         """Return the handle of a thread."""

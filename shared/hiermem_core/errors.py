@@ -10,7 +10,9 @@
     │   ├── InvalidFilterError
     │   └── DimensionMismatchError
     ├── NotFoundError (LookupError)
-    │   └── ThreadNotFoundError
+    │   ├── ThreadNotFoundError
+    │   ├── PatternNotFoundError
+    │   └── SessionNotFoundError
     ├── ConflictError
     │   ├── VersionConflictError
     │   ├── KeyConflictError
@@ -130,6 +132,22 @@ class ThreadNotFoundError(NotFoundError):
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(f"thread {thread_id!r} not found; append a turn to create it")
+
+
+class PatternNotFoundError(NotFoundError):
+    """The tenant has no such pattern."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"pattern {name!r} not found; learn it first")
+
+
+class SessionNotFoundError(NotFoundError):
+    """The tenant has no such session."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        super().__init__(f"session {session_id!r} not found; start it first")
 
 
 class ConflictError(HierMemError):

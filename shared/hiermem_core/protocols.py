@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.entries import MemoryEntry
     from hiermem_core.models.events import Event
     from hiermem_core.models.notes import ThreadState
+    from hiermem_core.models.patterns import Pattern
     from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad
     from hiermem_core.models.turns import TurnDraft
 
@@ -209,15 +210,30 @@ class EntryReader(Protocol):
     def vectors_of(self, number: int) -> Sequence[tuple[float, ...]]:
         """Return the vectors of a row, as given: one, or one a passage; none while it waits."""
 
+    def patterns(self, ids: Collection[str]) -> Mapping[str, Pattern]:
+        """Return by id the patterns of living entries that are the text of one."""
+
+    def listed_patterns(self, *, min_confidence: float, limit: int) -> Sequence[Pattern]:
+        """Return the patterns of living entries, the most confident first, then by name."""
+
+    def pattern_count(self) -> int:
+        """Return how many patterns are kept, those of expired entries too."""
+
 
 class EntryWriter(EntryReader, Protocol):
     """A write transaction on the entries of one tenant; it sees what it wrote."""
 
     def put(self, writes: Sequence[EntryWrite]) -> None:
-        """Write entries; an expired one that bears the same id or key makes room."""
+        """Write entries and patterns; an expired one of the same id or key makes room.
+
+        The pattern of an entry that bears its name no more is removed.
+        """
+
+    def put_pattern(self, pattern: Pattern) -> None:
+        """Write a pattern that is there anew; its entry stays as it is."""
 
     def remove(self, numbers: Collection[int]) -> None:
-        """Remove rows with everything that hangs on them."""
+        """Remove rows with everything that hangs on them, patterns too."""
 
     def refresh(self, moments: Mapping[int, datetime]) -> None:
         """Have rows expire at other moments; neither version nor time of change moves."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hiermem_core.recall.recaller import Recaller
     from hiermem_core.service.collaborators import Collaborators
     from hiermem_core.service.health import HealthCheck
+    from hiermem_core.sessions.store import SessionStore
     from hiermem_core.settings import HierMemSettings
     from hiermem_core.storage.location import Location
     from hiermem_core.threads.archive import ArchivingStore
@@ -61,6 +62,7 @@ class Services:
     recaller: Recaller
     forgetting: Forgetting
     exports: Exports
+    sessions: SessionStore
     health: HealthCheck
     doctoring: Doctoring
     reindexing: Reindexing
@@ -132,6 +134,7 @@ def _services(wiring: Wiring) -> Services:
         recaller=wiring.recaller,
         forgetting=wiring.forgetting,
         exports=wiring.exports,
+        sessions=wiring.sessions,
         health=wiring.health,
         doctoring=Doctoring(wiring.upkeep),
         reindexing=Reindexing(wiring.upkeep),

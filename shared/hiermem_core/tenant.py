@@ -8,7 +8,12 @@ from hiermem_core.exporting.taking import Wish
 from hiermem_core.models.health import TenantStats
 from hiermem_core.models.ids import check_name
 from hiermem_core.recall.recaller import asked_of
+from hiermem_core.service.checking import checked_count
 from hiermem_core.service.memory_service import MemoryService
+from hiermem_core.service.patterns import Patterns
+from hiermem_core.session import SessionLog
+from hiermem_core.sessions.checking import checked_status
+from hiermem_core.sessions.rows import counts_of
 from hiermem_core.storage.migrations import SCHEMA_VERSION
 from hiermem_core.thread import Thread, check_page, generation_of
 from hiermem_core.threads import reading
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
     from hiermem_core.models.queries import RecallResult, RecallThreads
     from hiermem_core.models.results import ForgetReceipt
+    from hiermem_core.models.sessions import Session, SessionStatus
     from hiermem_core.models.threads import ThreadInfo
     from hiermem_core.pool import Pool
     from hiermem_core.protocols import TokenCounter
@@ -58,6 +64,11 @@ class Tenant:
     def memory(self) -> MemoryService:
         """The long-term entries."""
         return self._memory
+
+    @property
+    def patterns(self) -> Patterns:
+        """The ways of doing things that were learnt."""
+        return Patterns(self._services.memories, self._memory)
 
     def remember(
         self, entry: EntryDraft | MemoryEntry | str | Mapping[str, Any], /, **fields: Any
@@ -126,6 +137,22 @@ class Tenant:
         self._services.database.check_open()
         return Thread(self._services, self.name, check_name("thread", thread_id))
 
+    def session(self, session_id: str) -> SessionLog:
+        """Return the handle of a session; `start` or the first step creates it."""
+        self._services.database.check_open()
+        return SessionLog(self._services, self.name, check_name("session", session_id))
+
+    def sessions(self, status: SessionStatus | None = None, limit: int = 100) -> list[Session]:
+        """Return the sessions, of one status or all, those started last first.
+
+        Raises:
+            InvalidInputError: It is no status, or `limit` no whole number.
+        """
+        self._services.database.check_open()
+        wanted = None if status is None else checked_status(status)
+        most = checked_count("limit", limit)
+        return self._services.sessions.listed(self.name, wanted, limit=most)
+
     def generation(self) -> tuple[int, int]:
         """Return figures that change with everything that can change what is recalled.
 
@@ -190,7 +217,7 @@ class Tenant:
         Args:
             on_conflict: Of a record that is stored with another content: `"skip"` leaves it,
                 `"overwrite"` replaces it, `"fail"` stores nothing at all.
-            namespace: Goes before the namespace of every entry.
+            namespace: Goes before the namespace of every entry but those of patterns.
             thread: Renames the thread of an export with one.
             dry_run: Report the same, and change nothing.
             batch_size: Records of one transaction at most.
@@ -216,6 +243,7 @@ class Tenant:
         counter = self.counter
         with self._services.database.read() as connection:
             sums = reading.sums_of(connection, self.name, counter.id)
+            sums |= counts_of(connection, self.name)
         return TenantStats(
             tenant_id=self.name,
             **sums,

@@ -24,6 +24,7 @@ from hiermem_core.backends.waiting import WaitingRows
 from hiermem_core.context.assembler import ContextAssembler
 from hiermem_core.exporting.entries import EntryTaking
 from hiermem_core.exporting.exporting import Exports
+from hiermem_core.exporting.sessions import SessionTaking
 from hiermem_core.exporting.taking import ExportTaking
 from hiermem_core.exporting.threads import ThreadTaking
 from hiermem_core.exporting.writer import ExportWriter
@@ -43,6 +44,7 @@ from hiermem_core.service.entry_cache import EntryCache
 from hiermem_core.service.health import HealthCheck
 from hiermem_core.service.upkeep import Upkeep
 from hiermem_core.service.vectorising import Vectoriser
+from hiermem_core.sessions.store import SessionStore
 from hiermem_core.threads.archive import ArchivingStore
 from hiermem_core.threads.listing import TurnListing
 from hiermem_core.threads.notes import NotesStore
@@ -357,6 +359,11 @@ class Wiring:
         )
 
     @cached_property
+    def sessions(self) -> SessionStore:
+        """Keeps the sessions of agents."""
+        return SessionStore(self.database, clock=self.clock, tell=self.tell)
+
+    @cached_property
     def exports(self) -> Exports:
         """Writes exports, and imports them."""
         entries = EntryTaking(self.backend, self.vectoriser, clock=self.clock, tell=self.tell)
@@ -371,6 +378,7 @@ class Wiring:
         taking = ExportTaking(
             entries,
             threads,
+            SessionTaking(self.database, tell=self.tell),
             self.vectors,
             vectoriser=self.vectoriser,
             indexer=self.indexer,

@@ -8,16 +8,20 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hiermem_core import HierMem
+from hiermem_core import HierMem, ToolCall, TurnDraft
 from hiermem_core.aio import (
     AsyncHierMem,
     AsyncMemoryService,
+    AsyncPatterns,
+    AsyncSessionLog,
     AsyncTenant,
     AsyncThread,
     AsyncUpdates,
 )
 from hiermem_core.hiermem import Updates
 from hiermem_core.service.memory_service import MemoryService
+from hiermem_core.service.patterns import Patterns
+from hiermem_core.session import SessionLog
 from hiermem_core.tenant import Tenant
 from hiermem_core.testing import FakeEmbedder
 from hiermem_core.thread import Thread
@@ -36,6 +40,8 @@ TWINS = {
     Thread: AsyncThread,
     MemoryService: AsyncMemoryService,
     Updates: AsyncUpdates,
+    Patterns: AsyncPatterns,
+    SessionLog: AsyncSessionLog,
 }
 
 ON_HIERMEM = {
@@ -50,6 +56,8 @@ ON_HIERMEM = {
 ON_TENANT = {
     "thread": lambda tenant: tenant.thread("t1"),
     "threads": lambda tenant: tenant.threads(),
+    "session": lambda tenant: tenant.session("s1"),
+    "sessions": lambda tenant: tenant.sessions(),
     "stats": lambda tenant: tenant.stats(),
     "generation": lambda tenant: tenant.generation(),
     "remember": lambda tenant: tenant.remember("answers are numbered", namespace="notes"),
@@ -101,7 +109,26 @@ ON_THREAD = {
     "delete": lambda thread: thread.delete(),
 }
 
-IMMEDIATE = {"tenant", "thread"}
+ON_PATTERNS = {
+    "learn": lambda patterns: patterns.learn("retry", {"then": "wait"}),
+    "get": lambda patterns: patterns.get("retry"),
+    "list": lambda patterns: patterns.list(min_confidence=0.1),
+    "find": lambda patterns: patterns.find("wait", k=2),
+    "reinforce": lambda patterns: patterns.reinforce("retry", success=True),
+    "delete": lambda patterns: patterns.delete("retry"),
+}
+
+ON_SESSION = {
+    "start": lambda session: session.start({"task": 1}),
+    "log": lambda session: session.log("look", state={"a": 1}),
+    "log_calls": lambda session: session.log_calls(TOOL_TURNS),
+    "steps": lambda session: session.steps(after=1),
+    "end": lambda session: session.end("failed"),
+    "get": lambda session: session.get(),
+    "delete": lambda session: session.delete(),
+}
+
+IMMEDIATE = {"tenant", "thread", "session"}
 """Methods that touch nothing and are not awaited on the async side either."""
 
 OPENING_AND_CLOSING = {"open", "opened", "close"}
@@ -117,6 +144,19 @@ ENTRIES = [
     {"content": "likes water", "id": "e2", "namespace": "drinks"},
     {"content": "was here for an hour", "id": "gone", "ttl": 3600},
 ]
+
+
+TOOL_TURNS = [
+    TurnDraft(role="user", content="where?"),
+    TurnDraft(role="assistant", tool_calls=[ToolCall("c1", "look", {"at": "map"})]),
+    TurnDraft(role="tool", content="there", tool_call_id="c1", id="r1"),
+]
+
+
+def seed_runs(tenant):
+    """Give a tenant the pattern and the session that the operations start from."""
+    tenant.patterns.learn("retry", {"then": "wait"})
+    tenant.session("s1").log("look")
 
 
 def public_methods(kind):

@@ -8,7 +8,17 @@ import threading
 
 import pytest
 from blockbuster import BlockBuster
-from core.operations import ENTRIES, IMMEDIATE, ON_HIERMEM, ON_MEMORY, ON_TENANT, ON_THREAD, SEED
+from core.operations import (
+    ENTRIES,
+    IMMEDIATE,
+    ON_HIERMEM,
+    ON_MEMORY,
+    ON_PATTERNS,
+    ON_SESSION,
+    ON_TENANT,
+    ON_THREAD,
+    SEED,
+)
 
 from hiermem_core import AsyncHierMem, HierMem
 from hiermem_core.errors import ConflictError
@@ -87,6 +97,8 @@ def handles_of(memory, name):
         (tenant, ON_TENANT),
         (tenant.memory, ON_MEMORY),
         (tenant.thread("t1"), ON_THREAD),
+        (tenant.patterns, ON_PATTERNS),
+        (tenant.session("s1"), ON_SESSION),
     )
 
 

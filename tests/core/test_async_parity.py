@@ -40,6 +40,8 @@ def test_e3_the_handles_of_the_twins_have_the_same_public_names():
             (tenant, twin),
             (tenant.thread("t1"), twin.thread("t1")),
             (tenant.memory, twin.memory),
+            (tenant.patterns, twin.patterns),
+            (tenant.session("s1"), twin.session("s1")),
         ]
 
         missing = {
@@ -47,7 +49,8 @@ def test_e3_the_handles_of_the_twins_have_the_same_public_names():
             for one, other in pairs
         }
 
-    assert missing == {"HierMem": [], "Tenant": [], "Thread": [], "MemoryService": []}
+    names = ("HierMem", "Tenant", "Thread", "MemoryService", "Patterns", "SessionLog")
+    assert missing == {name: [] for name in names}
 
 
 def public_names(handle):
@@ -60,6 +63,8 @@ def test_every_public_method_is_among_the_operations():
     assert public_methods(operations.Tenant) == set(ON_TENANT)
     assert public_methods(operations.Thread) == set(ON_THREAD)
     assert public_methods(operations.MemoryService) == set(ON_MEMORY)
+    assert public_methods(operations.Patterns) == set(operations.ON_PATTERNS)
+    assert public_methods(operations.SessionLog) == set(operations.ON_SESSION)
 
 
 STEPS = {

@@ -8,7 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
-from core.operations import IMMEDIATE, ON_HIERMEM, ON_MEMORY, ON_TENANT, ON_THREAD, SEED
+from core.operations import (
+    IMMEDIATE,
+    ON_HIERMEM,
+    ON_MEMORY,
+    ON_PATTERNS,
+    ON_SESSION,
+    ON_TENANT,
+    ON_THREAD,
+    SEED,
+)
 
 from hiermem_core import AsyncHierMem, HierMem
 from hiermem_core.errors import ClosedError
@@ -16,7 +25,7 @@ from hiermem_core.testing import FakeEmbedder
 from hiermem_core.testing.contracts.samples import said
 from hiermem_core.tokens.counters import ApproximateCounter
 
-CALLS = (ON_HIERMEM, ON_TENANT, ON_MEMORY, ON_THREAD)
+CALLS = (ON_HIERMEM, ON_TENANT, ON_MEMORY, ON_THREAD, ON_PATTERNS, ON_SESSION)
 EVERY_CALL = [(place, name) for place, calls in enumerate(CALLS) for name in calls]
 
 NOTHING_TO_DO = {
@@ -63,13 +72,18 @@ def closed(request, location):
     """Give the handles of a HierMem that is closed, and their async twins."""
     hiermem = HierMem.open(location, counter=ApproximateCounter(), backend=request.param)
     tenant = hiermem.tenant("acme")
-    thread = tenant.thread("t1")
-    thread.append(SEED)
+    tenant.thread("t1").append(SEED)
     twin = AsyncHierMem(hiermem)
     acme = twin.tenant("acme")
-    twins = (twin, acme, acme.memory, acme.thread("t1"))
+    twins = (twin, *handles_of(acme))
+    handles = (hiermem, *handles_of(tenant))
     hiermem.close()
-    return {"sync": (hiermem, tenant, tenant.memory, thread), "async": twins}
+    return {"sync": handles, "async": twins}
+
+
+def handles_of(tenant):
+    """Return every handle of a tenant, in the order of `CALLS`."""
+    return tenant, tenant.memory, tenant.thread("t1"), tenant.patterns, tenant.session("s1")
 
 
 def opened_and_used(location):

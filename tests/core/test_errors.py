@@ -13,7 +13,7 @@ from core import operations
 from core.drivers import troubled_driver
 
 import hiermem_core
-from hiermem_core import HierMem, errors
+from hiermem_core import Health, HierMem, errors
 from hiermem_core.models.warnings import warning_of
 from hiermem_core.testing import FakeEmbedder
 from hiermem_core.testing.contracts.samples import asked_and_answered, said
@@ -32,6 +32,8 @@ EXAMPLES = [
     errors.DimensionMismatchError(expected=32, actual=33),
     errors.NotFoundError("turn 't9' not found; read the thread for its ids"),
     errors.ThreadNotFoundError("t1"),
+    errors.PatternNotFoundError("retry"),
+    errors.SessionNotFoundError("s1"),
     errors.ConflictError("something else is stored; read again"),
     errors.VersionConflictError(expected=4, actual=5),
     errors.KeyConflictError("e1", "city"),
@@ -74,6 +76,7 @@ def hiermem(trouble, tmp_path):
         tenant = hiermem.tenant("acme")
         tenant.thread("t1").append(operations.SEED)
         tenant.memory.bulk_insert(operations.ENTRIES)
+        operations.seed_runs(tenant)
         yield hiermem
         trouble.clear()
 
@@ -105,7 +108,7 @@ def every_failing_call(trouble, error, call):
 
 def is_weakened(answer):
     """Tell whether an answer says that something failed."""
-    if getattr(answer, "status", "healthy") != "healthy":
+    if isinstance(answer, Health) and answer.status != "healthy":
         return True
     return warning_of(getattr(answer, "warnings", ()), "recall_failed") is not None
 
@@ -245,42 +248,44 @@ def causes_of(error):
     return [] if cause is None else [cause, *causes_of(cause)]
 
 
-CALLS = {
-    kind: [
-        name
-        for name in calls
-        if name not in {*operations.IMMEDIATE, "health", "save_context", "learn"}
-    ]
-    for kind, calls in {
-        "tenant": operations.ON_TENANT,
-        "memory": operations.ON_MEMORY,
-        "thread": operations.ON_THREAD,
-    }.items()
+OPERATIONS = {
+    "tenant": operations.ON_TENANT,
+    "memory": operations.ON_MEMORY,
+    "thread": operations.ON_THREAD,
+    "patterns": operations.ON_PATTERNS,
+    "session": operations.ON_SESSION,
 }
+OF_NO_ROWS = {("memory", "health"), ("thread", "save_context"), ("thread", "learn")}
+CALLS = [
+    (kind, name)
+    for kind, calls in OPERATIONS.items()
+    for name in calls
+    if name not in operations.IMMEDIATE and (kind, name) not in OF_NO_ROWS
+]
 
 
 def called_on(hiermem, kind, name):
     """Return an operation that touches the rows, as a call without arguments."""
     tenant = hiermem.tenant("acme")
-    handles = {"tenant": tenant, "memory": tenant.memory, "thread": tenant.thread("t1")}
-    calls = {
-        "tenant": operations.ON_TENANT,
-        "memory": operations.ON_MEMORY,
-        "thread": operations.ON_THREAD,
+    handles = {
+        "tenant": tenant,
+        "memory": tenant.memory,
+        "thread": tenant.thread("t1"),
+        "patterns": tenant.patterns,
+        "session": tenant.session("s1"),
     }
-    return lambda: calls[kind][name](handles[kind])
+    return lambda: OPERATIONS[kind][name](handles[kind])
 
 
 def everything_in(hiermem):
     """Return the turns and entries that the operations start from."""
     tenant = hiermem.tenant("acme")
     entries = tenant.memory.bulk_get(entry["id"] for entry in operations.ENTRIES)
-    return tenant.thread("t1").turns(), tenant.memory.generation(), entries
+    runs = tenant.patterns.list(), tenant.sessions(), tenant.session("s1").steps()
+    return tenant.thread("t1").turns(), tenant.memory.generation(), entries, runs
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind, names in CALLS.items() for name in names]
-)
+@pytest.mark.parametrize(("kind", "name"), CALLS)
 def test_e2_a_driver_error_anywhere_in_an_operation_becomes_a_backend_error(
     trouble, hiermem, kind, name
 ):

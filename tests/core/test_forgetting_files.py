@@ -55,11 +55,34 @@ def test_a50_no_byte_of_a_user_is_left_and_everything_else_is_found(location):
         index = tenant.memory.stats().engines["semantic"]
 
     assert receipt.complete
-    assert receipt.counts == {"entries": 5, "turns": 2, "threads": 0, "notes": 1, "vectors": 7}
+    counts = {name: count for name, count in receipt.counts.items() if count}
+    assert counts == {"entries": 5, "turns": 2, "notes": 1, "vectors": 7}
     assert (texts_in(location, SENTINEL), vectors_in(location)) == ([], [])
     assert {hit.user_id for hit in left} == {"eve"}
     assert len(left) == 10
     assert index.startswith("chroma")
+
+
+@pytest.mark.parametrize("selector", [{"user_id": "bob"}, {"everything": True}], ids=str)
+@pytest.mark.parametrize("backend", ["in_memory", "sqlite"])
+def test_a50_no_byte_of_patterns_and_sessions_is_left(location, backend, selector):
+    with opened(location, backend=backend) as hiermem:
+        tenant = hiermem.tenant("acme")
+        tenant.patterns.learn(SENTINEL, {SENTINEL: [SENTINEL]}, user_id="bob")
+        tenant.patterns.learn(SENTINEL, {SENTINEL: "changed"}, text=SENTINEL, user_id="bob")
+        session = tenant.session(f"run {SENTINEL}")
+        session.start({"task": SENTINEL}, user_id="bob")
+        session.log(SENTINEL, state=[SENTINEL], next_state={SENTINEL: 1}, id=SENTINEL)
+        before = texts_in(location, SENTINEL)
+
+        receipt = tenant.forget(**selector)
+        after = texts_in(location, SENTINEL)
+
+    assert before
+    assert receipt.complete
+    counts = {name: receipt.counts[name] for name in ("patterns", "sessions", "steps")}
+    assert counts == {"patterns": 1, "sessions": 1, "steps": 1}
+    assert after == texts_in(location, SENTINEL) == []
 
 
 @pytest.mark.parametrize("selector", ["ids", "namespace"])

@@ -55,7 +55,8 @@ def test_a_backup_holds_everything_as_of_one_moment(location, tmp_path):
         memory.tenant("alice").remember("later")
 
     assert exported(tmp_path / "backup", tmp_path / "b.jsonl") == before
-    assert report.counts == {"tenants": 1, "entries": 3, "threads": 2, "turns": 3, "vectors": 6}
+    there = {name: count for name, count in report.counts.items() if count}
+    assert there == {"tenants": 1, "entries": 3, "threads": 2, "turns": 3, "vectors": 6}
     assert report.kept is None
 
 

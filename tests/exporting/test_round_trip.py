@@ -63,11 +63,24 @@ def tenants(draw):
     threads = {}
     for name in draw(st.lists(NAMES, max_size=2, unique=True)):
         threads[name] = (draw(transcripts()), draw(transcripts()), draw(st.none() | texts()))
-    return draw(st.lists(entries(), max_size=4)), threads
+    return draw(st.lists(entries(), max_size=4)), threads, draw(runs())
+
+
+@st.composite
+def runs(draw):
+    """Give patterns with the outcomes of their uses, and sessions with steps."""
+    data = st.dictionaries(NAMES, VALUES, max_size=3)
+    users = st.none() | NAMES
+    pattern = st.tuples(data, st.none() | st.floats(0, 1), users, st.lists(st.booleans()))
+    step = st.tuples(NAMES, VALUES, st.none() | st.floats(-9, 9), VALUES)
+    status = st.none() | st.sampled_from(("paused", "completed", "failed", "expired"))
+    session = st.tuples(data, users, st.lists(step, max_size=3), status)
+    patterns = draw(st.dictionaries(NAMES, pattern, max_size=2))
+    return patterns, draw(st.dictionaries(NAMES, session, max_size=2))
 
 
 def store(tenant, content):
-    given, threads = content
+    given, threads, (patterns, sessions) = content
     for fields in given:
         tenant.remember(fields)
     for name, (old, new, summary) in threads.items():
@@ -79,6 +92,17 @@ def store(tenant, content):
             newest = thread.info().last_seq
             fact = Fact(summary, newest, ((newest,),))
             thread.learn(lambda state, turns, n=newest, f=fact: ThreadState("s", (f,), n))
+    for name, (data, confidence, user, outcomes) in patterns.items():
+        tenant.patterns.learn(name, data, confidence=confidence, user_id=user)
+        for success in outcomes:
+            tenant.patterns.reinforce(name, success=success)
+    for name, (data, user, steps, status) in sessions.items():
+        session = tenant.session(name)
+        session.start(data, user_id=user)
+        for action, state, reward, next_state in steps:
+            session.log(f"do {action}", state=state, reward=reward, next_state=next_state)
+        if status is not None:
+            session.end(status)
 
 
 def everything(tenant):
@@ -88,7 +112,10 @@ def everything(tenant):
         [thread.turns(status=status) for status in ("active", "archived")] for thread in threads
     ]
     notes = [(thread.info(), thread.state()) for thread in threads]
-    return list(tenant.memory.search(limit=1000)), turns, notes
+    sessions = tenant.sessions()
+    steps = [tenant.session(session.id).steps() for session in sessions]
+    entries = list(tenant.memory.search(limit=1000))
+    return entries, turns, notes, tenant.patterns.list(), sessions, steps
 
 
 DUMP = Origin("langchain", "AIMessage", '{"n": 1.0, "text": "é"}')
@@ -115,7 +142,8 @@ def test_i53_what_is_exported_imported_and_exported_again_has_an_equal_body(
         other.tenant("bob").export(second, vectors=with_vectors)
 
         assert report.failed == report.skipped == 0, str(report)
-        assert report.found == told.entries + told.turns
+        assert report.found == told.entries + told.turns + told.sessions + told.steps
+        assert sum(report.counts.get("pattern", {}).values()) == told.patterns
         assert body_of(first) == body_of(second)
         assert everything(one.tenant("alice")) == everything(other.tenant("bob"))
         assert again.reasons.get("unchanged", 0) == again.found == report.found

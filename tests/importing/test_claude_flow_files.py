@@ -183,7 +183,8 @@ def test_i36_several_tables_of_one_database_all_arrive(place):
     assert report.stores[0].ignored == {"agents": 1}
     assert report.warnings == ("confidence_clamped",)
     pattern = place.entries()["patterns", "Retry"]
-    assert (pattern.type, pattern.metadata["import"]["fields"]["confidence"]) == ("procedural", 1.0)
+    assert pattern.type == "procedural"
+    assert place.tenant.patterns.get("Retry").confidence == 1.0
     assert place.load().reasons == {"unchanged": 3}
 
 
@@ -238,18 +239,3 @@ def test_exports_without_values_or_with_a_document_type_are_refused(place, name,
             place.load(path)
     else:
         assert place.load(path).reasons == {"invalid_record": 1}
-
-
-def test_trajectories_and_sessions_are_counted_and_named_as_unsupported(place):
-    place.database(
-        ".swarm/memory.db",
-        "CREATE TABLE task_trajectories (task_id TEXT, agent_id TEXT, trajectory_json TEXT)",
-        rows=[("INSERT INTO task_trajectories VALUES ('t1', 'a', '[]')", [()])],
-    )
-
-    report = place.load()
-
-    assert [(one.ref, one.kind, one.reason) for one in report.items] == [
-        ("t1", "session", "unsupported")
-    ]
-    assert report.exit_code == 3

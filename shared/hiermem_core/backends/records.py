@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
+    from hiermem_core.models.patterns import Pattern
 
     Vector = NDArray[np.float32]
     Cosines = NDArray[np.float64]
@@ -67,6 +68,7 @@ class EntryWrite:
         keeps_vector: What is embedded of it did not change, so the vector it has stays.
         awaits_vector: Its vector is made later.
         digest: What an entry that says the same has too; `None`: it is never merged.
+        pattern: What it is the text of; `None`: of the pattern it has, while it bears its name.
     """
 
     entry: MemoryEntry
@@ -75,6 +77,7 @@ class EntryWrite:
     keeps_vector: bool = False
     awaits_vector: bool = False
     digest: str | None = None
+    pattern: Pattern | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,7 @@ class EntryCounts:
     by_type: Mapping[str, int]
     bytes: int
     expired: int
+    patterns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

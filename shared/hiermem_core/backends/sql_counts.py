@@ -10,7 +10,7 @@ from sqlalchemy import LargeBinary, cast, func, select
 from hiermem_core.backends.records import EntryCounts
 from hiermem_core.backends.sql_restrictions import living
 from hiermem_core.backends.vector_rows import EMBED
-from hiermem_core.storage.tables import memory_entries, outbox, vectors
+from hiermem_core.storage.tables import memory_entries, outbox, patterns, vectors
 from hiermem_core.vector_index.retrying import MOST_ATTEMPTS
 
 if TYPE_CHECKING:
@@ -39,7 +39,15 @@ def entry_counts(connection: Connection, tenant: str, now: datetime) -> EntryCou
         by_type[kind] = by_type.get(kind, 0) + count
         total += size_of_group
     expired = select(func.count()).where(mine, ~living(now))
-    return EntryCounts(by_namespace, by_type, total, connection.execute(expired).scalar_one())
+    is_its = (_E.tenant == patterns.c.tenant) & (_E.id == patterns.c.id)
+    learnt = select(func.count()).select_from(patterns).join(memory_entries, is_its)
+    return EntryCounts(
+        by_namespace,
+        by_type,
+        total,
+        expired=connection.execute(expired).scalar_one(),
+        patterns=connection.execute(learnt.where(mine, living(now))).scalar_one(),
+    )
 
 
 def vectors_made(connection: Connection, tenant: str, embedder: str) -> tuple[int, int]:

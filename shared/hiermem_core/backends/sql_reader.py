@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sqlalchemy import func, select
 
+from hiermem_core.backends.pattern_rows import (
+    COLUMNS,
+    pattern_count,
+    pattern_of,
+)
 from hiermem_core.backends.records import Derivation
 from hiermem_core.backends.restrictions import Scope
 from hiermem_core.backends.sql_kept import (
@@ -28,7 +33,7 @@ from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import load_json
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.given import as_given
-from hiermem_core.storage.tables import memory_entries, vectors
+from hiermem_core.storage.tables import memory_entries, patterns, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -39,8 +44,9 @@ if TYPE_CHECKING:
     from hiermem_core.backends.records import Kept
     from hiermem_core.backends.restrictions import Restrictions
     from hiermem_core.models.entries import MemoryEntry
+    from hiermem_core.models.patterns import Pattern
 
-_E, _V = memory_entries.c, vectors.c
+_E, _P, _V = memory_entries.c, patterns.c, vectors.c
 
 
 class SqlReader:
@@ -109,6 +115,24 @@ class SqlReader:
         stored = self.connection.execute(query.order_by(_V.part)).scalars()
         return [tuple(np.frombuffer(one, "<f4").tolist()) for one in stored]
 
+    def patterns(self, ids: Collection[str]) -> Mapping[str, Pattern]:
+        """Return by id the patterns of living entries that are the text of one."""
+        found: dict[str, Pattern] = {}
+        for some in slices(list(ids)):
+            rows = self.connection.execute(self._patterns().where(_P.id.in_(some)))
+            found |= {row.id: pattern_of(row) for row in rows}
+        return found
+
+    def listed_patterns(self, *, min_confidence: float, limit: int) -> list[Pattern]:
+        """Return the patterns of living entries, the most confident first, then by name."""
+        sure = self._patterns().where(_P.confidence >= min_confidence)
+        query = sure.order_by(_P.confidence.desc(), _P.name).limit(limit)
+        return [pattern_of(row) for row in self.connection.execute(query)]
+
+    def pattern_count(self) -> int:
+        """Return how many patterns are kept, those of expired entries too."""
+        return pattern_count(self.connection, self.tenant)
+
     def traces(
         self, restrictions: Restrictions, ids: Collection[str] | None = None
     ) -> dict[int, str]:
@@ -152,6 +176,12 @@ class SqlReader:
     def has_expired(self) -> ColumnElement[bool]:
         """Return the condition that an entry of the tenant has expired."""
         return (_E.tenant == self.tenant) & (_E.expires_at <= to_milliseconds(self._now))
+
+    def _patterns(self) -> Select[Any]:
+        """Return the query of the tenant's patterns whose entry lives."""
+        is_its = (_E.tenant == _P.tenant) & (_E.id == _P.id)
+        found = select(*COLUMNS).join(memory_entries, is_its)
+        return found.where(_P.tenant == self.tenant, living(self._now))
 
     def _found(self, query: Select[Any], names: Collection[Any]) -> Sequence[Row[Any]]:
         facts = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, delete, select, tuple_, update
 
 from hiermem_core.backends.keywords import add_keywords, entry_scope, remove_keywords
+from hiermem_core.backends.pattern_rows import rewrite_pattern, write_patterns
 from hiermem_core.backends.sql_reader import SqlReader
 from hiermem_core.backends.sql_rows import NAMES, entry_row
 from hiermem_core.backends.tenants import count_change, known_tenant
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from hiermem_core.backends.records import EntryWrite
     from hiermem_core.backends.vector_rows import VectorRows
     from hiermem_core.models.entries import MemoryEntry
+    from hiermem_core.models.patterns import Pattern
 
 _E = memory_entries.c
 _T = entry_tags.c
@@ -45,7 +47,7 @@ class SqlWriter(SqlReader):
         self._vectors = vectors
 
     def put(self, writes: Sequence[EntryWrite]) -> None:
-        """Write entries; an expired one that bears the same id or key makes room."""
+        """Write entries and patterns; an expired one of the same id or key makes room."""
         if not writes:
             return
         number = known_tenant(self.connection, self.tenant)
@@ -65,8 +67,13 @@ class SqlWriter(SqlReader):
                 for row, write in written.items()
             ],
         )
+        write_patterns(self.connection, self.tenant, writes)
         self._vectors.renew(self.connection, self.tenant, written)
         count_change(self.connection, self.tenant)
+
+    def put_pattern(self, pattern: Pattern) -> None:
+        """Write a pattern that is there anew; its entry stays as it is."""
+        rewrite_pattern(self.connection, self.tenant, pattern)
 
     def remove(self, numbers: Collection[int]) -> None:
         """Remove rows with everything that hangs on them."""

@@ -16,6 +16,7 @@ from hiermem_core.cli.migrating import migrate
 from hiermem_core.cli.notes import learn, notes, reset
 from hiermem_core.cli.recalling import recall
 from hiermem_core.cli.remembering import remember, update
+from hiermem_core.cli.runs import patterns, sessions
 from hiermem_core.cli.threads import show, threads
 from hiermem_core.cli.tokens import tokens
 from hiermem_core.cli.upkeep import doctor, health, reindex
@@ -89,6 +90,8 @@ app.command()(update)
 app.command()(delete)
 app.command()(forget)
 app.command()(namespaces)
+app.command()(patterns)
+app.command()(sessions)
 app.command()(stats)
 app.command()(health)
 app.command()(doctor)

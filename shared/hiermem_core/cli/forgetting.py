@@ -24,11 +24,12 @@ def forget(
         str | None, typer.Option("--namespace", metavar="PATH", help="Entries there and below.")
     ] = None,
     thread: Annotated[
-        str | None, typer.Option("--thread", metavar="NAME", help="A thread with its notes.")
+        str | None,
+        typer.Option("--thread", metavar="NAME", help="A thread with its notes, and its session."),
     ] = None,
     user: Annotated[
         str | None,
-        typer.Option("--user", metavar="NAME", help="Entries and turns stored with this user."),
+        typer.Option("--user", metavar="NAME", help="All that is stored with this user."),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--everything", help="All that the tenant has.")

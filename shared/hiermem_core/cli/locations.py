@@ -122,6 +122,7 @@ def _about(memory: "MemoryStats") -> dict[str, str]:
     """Return what is told of the entries, of the vectors, and of what answers each mode."""
     facts = {
         "entries": f"{memory.entries}",
+        "patterns": f"{memory.patterns}" if memory.patterns else "",
         "by namespace": named_counts(memory.entries_by_namespace),
         "by type": named_counts(memory.entries_by_type),
         "expired": f"{memory.expired}" if memory.expired else "",

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from hiermem_core.models.entries import MemoryEntry
     from hiermem_core.models.events import NotesLearned, UpdateFailed
     from hiermem_core.models.notes import ThreadState
+    from hiermem_core.models.patterns import Pattern
     from hiermem_core.models.queries import Hit
     from hiermem_core.models.results import ForgetReceipt
+    from hiermem_core.models.sessions import Session, Step
     from hiermem_core.models.threads import ThreadInfo
     from hiermem_core.models.turns import Turn
     from hiermem_core.models.warnings import ContextWarning
@@ -104,6 +106,26 @@ def hit_json(hit: Hit | TurnHit) -> dict[str, Any]:
 def warnings_json(warnings: Iterable[ContextWarning]) -> list[dict[str, Any]]:
     """Return warnings with their text."""
     return [asdict(warning) | {"text": explain(warning)} for warning in warnings]
+
+
+def pattern_json(pattern: Pattern) -> dict[str, Any]:
+    """Return a pattern."""
+    return asdict(pattern) | _moments(pattern, "created_at", "updated_at")
+
+
+def session_json(session: Session) -> dict[str, Any]:
+    """Return a session without its steps."""
+    return asdict(session) | _moments(session, "started_at", "ended_at")
+
+
+def step_json(step: Step) -> dict[str, Any]:
+    """Return a step."""
+    return asdict(step) | _moments(step, "created_at")
+
+
+def _moments(value: Any, *names: str) -> dict[str, str | None]:
+    moments = {name: getattr(value, name) for name in names}
+    return {name: moment and moment.isoformat() for name, moment in moments.items()}
 
 
 def receipt_json(receipt: ForgetReceipt) -> dict[str, Any]:

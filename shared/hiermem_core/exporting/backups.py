@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import BackendError, ConflictError, InvalidInputError, MigrationError
+from hiermem_core.exporting.fields import moment_text
 from hiermem_core.exporting.files import check_free, keep, mapped, sync_folder
-from hiermem_core.exporting.forms import moment_text
 from hiermem_core.exporting.report import told
 from hiermem_core.storage.location import DATABASE_NAME
 from hiermem_core.storage.migrations import SCHEMA_VERSION
@@ -36,10 +36,13 @@ FORMAT = "hiermem/backup"
 VERSION = 1
 MANIFEST_NAME = "backup.json"
 
-COUNTED = ("memory_entries", "threads", "turns", "vectors")
+COUNTED = (
+    *("memory_entries", "threads", "turns", "vectors"),
+    *("patterns", "sessions", "trajectories"),
+)
 """Tables whose rows are told."""
 
-_NAMES = {"memory_entries": "entries"}
+_NAMES = {"memory_entries": "entries", "trajectories": "steps"}
 _DISTRUST = "UPDATE metadata SET value = '' WHERE key = 'index_stamp'"
 
 
@@ -50,7 +53,7 @@ class BackupReport:
     Attributes:
         schema: The version of its tables.
         sha256: Of the database file.
-        counts: Tenants, entries, threads, turns and vectors in it.
+        counts: Tenants, entries, threads, turns, vectors, patterns, sessions and steps in it.
         kept: Where what bore its name before is kept.
     """
 
@@ -146,7 +149,7 @@ def counts_of(connection: sqlite3.Connection) -> dict[str, int]:
     counts = {name: _one(connection, f"SELECT count(*) FROM {name}") for name in names}  # noqa: S608 - constants
     owners = " UNION ".join(
         f"SELECT DISTINCT tenant FROM {name}"  # noqa: S608 - constants
-        for name in ("memory_entries", "threads")
+        for name in ("memory_entries", "threads", "sessions")
         if name in there
     )
     tenants = _one(connection, f"SELECT count(*) FROM ({owners})") if owners else 0  # noqa: S608 - as above

@@ -13,13 +13,14 @@ from hiermem_core.models.moments import to_the_millisecond
 from hiermem_core.service.storing import digest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from hiermem_core.exporting.forms import ReadEntry, Vectors
     from hiermem_core.exporting.report import Outcome
     from hiermem_core.models.entries import MemoryEntry
     from hiermem_core.models.events import Event
+    from hiermem_core.models.patterns import Pattern
     from hiermem_core.protocols import Backend, Clock, EntryReader
     from hiermem_core.service.vectorising import Vectoriser
 
@@ -107,6 +108,7 @@ class EntryTaking:
             keeps_vector=keeps,
             awaits_vector=self._vectoriser.awaits and vector is None and not keeps and bool(text),
             digest=digest_of(entry) if read.merges else None,
+            pattern=None if read.pattern is None else replace(read.pattern, id=entry.id),
         )
 
 
@@ -125,13 +127,22 @@ def _choices(
     }
     by_id = dict(reader.by_id(ids))
     by_key = dict(reader.by_key(keys)) if keys else {}
+    standing = {kept.entry.id for kept in (*by_id.values(), *by_key.values())}
+    patterns = reader.patterns(standing) if any(read.pattern for read in entries) else {}
     written: set[str] = set()
     choices = []
     for read in entries:
         one = read.entry
         old = by_id.get(one.id)
         holder = None if one.key is None else by_key.get((one.namespace, one.key))
-        choice = choice_of(one, old, holder, on_conflict=on_conflict, now=now)
+        choice = choice_of(
+            one,
+            old,
+            holder,
+            has_its_pattern=_has_its_pattern(read, old or holder, patterns),
+            on_conflict=on_conflict,
+            now=now,
+        )
         if choice.entry is not None and choice.entry.id in written:  # twice in a file of others
             choice = Choice(_item(one, "skipped", "duplicate", "the export holds it twice"))
         if choice.entry is not None:
@@ -144,11 +155,18 @@ def _choices(
     return choices
 
 
+def _has_its_pattern(read: ReadEntry, old: Kept | None, known: Mapping[str, Pattern]) -> bool:
+    if read.pattern is None or old is None:
+        return read.pattern is None
+    return replace(read.pattern, id=old.entry.id) == known.get(old.entry.id)
+
+
 def choice_of(
     entry: MemoryEntry,
     old: Kept | None,
     holder: Kept | None,
     *,
+    has_its_pattern: bool = True,
     on_conflict: OnConflict,
     now: datetime,
 ) -> Choice:
@@ -157,13 +175,14 @@ def choice_of(
     Args:
         old: The entry of its id.
         holder: The entry that bears its key.
+        has_its_pattern: What is there is the text of the same pattern, or it is of none itself.
     """
     if entry.expires_at is not None and entry.expires_at <= now:
         return Choice(_item(entry, "skipped", "expired", "its time to live is over"))
     standing = old or holder
     if standing is None:
         return Choice("imported", entry)
-    if replace(entry, id=standing.entry.id) == standing.entry:
+    if has_its_pattern and replace(entry, id=standing.entry.id) == standing.entry:
         return Choice(_item(entry, "skipped", AT_HAND, ""))
     is_apart = holder is not None and holder.entry.id != standing.entry.id
     if on_conflict == "overwrite" and not is_apart:

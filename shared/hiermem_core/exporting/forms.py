@@ -8,14 +8,21 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hiermem_core.errors import InvalidInputError
+from hiermem_core.exporting.fields import (
+    checked_size,
+    count_of,
+    field_of,
+    moment_of,
+    moment_text,
+    present,
+)
+from hiermem_core.exporting.run_forms import pattern_form, read_pattern
 from hiermem_core.models.entries import DEFAULT_TRUST, EntryDraft, MemoryEntry
-from hiermem_core.models.moments import aware
 from hiermem_core.models.notes import Fact, ThreadState
 from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.turns import Origin, ToolCall, Turn, TurnDraft, source_of_role
@@ -26,12 +33,12 @@ from hiermem_core.threads.placing import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from hiermem_core.backends.records import Vector
+    from hiermem_core.models.patterns import Pattern
     from hiermem_core.threads.notes import Notes
     from hiermem_core.threads.reading import Head
-
-_MOST = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +60,13 @@ class ReadEntry:
 
     Attributes:
         merges: The same said again is counted there.
+        pattern: What it is the text of.
     """
 
     entry: MemoryEntry
     merges: bool
     vectors: Vectors | None
+    pattern: Pattern | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +86,10 @@ class ReadThread:
     reset_seq: int
 
 
-def entry_form(entry: MemoryEntry, vectors: Vectors | None, *, merges: bool) -> dict[str, Any]:
-    """Return the form of an entry."""
+def entry_form(
+    entry: MemoryEntry, vectors: Vectors | None, *, merges: bool, pattern: Pattern | None = None
+) -> dict[str, Any]:
+    """Return the form of an entry, and of the pattern that it is the text of."""
     given = {
         "key": entry.key,
         "tags": list(entry.tags),
@@ -101,10 +112,12 @@ def entry_form(entry: MemoryEntry, vectors: Vectors | None, *, merges: bool) -> 
         "times_stored": entry.times_stored,
         "source": entry.source,
         "trust": entry.trust,
-        **_present(given),
+        **present(given),
     }
     if entry.passages is not None:
         form["passages"] = list(entry.passages)
+    if pattern is not None:
+        form["pattern"] = pattern_form(pattern)
     return form | _vectors_form(vectors)
 
 
@@ -116,15 +129,15 @@ def read_entry(form: Mapping[str, Any], *, metadata_limit: int) -> ReadEntry:
     """
     draft = checked_draft(
         EntryDraft(
-            content=_of(form, "content", str),
-            id=_of(form, "id", str),
-            namespace=_of(form, "namespace", str),
+            content=field_of(form, "content", str),
+            id=field_of(form, "id", str),
+            namespace=field_of(form, "namespace", str),
             type=form.get("type", "semantic"),
             key=form.get("key"),
             tags=form.get("tags", ()),
             metadata=form.get("metadata", {}),
             passages=form.get("passages"),
-            created_at=_moment(form, "created_at"),
+            created_at=moment_of(form, "created_at"),
             ttl=form.get("ttl"),
             source=form.get("source", "user"),
             trust=form.get("trust"),
@@ -134,7 +147,7 @@ def read_entry(form: Mapping[str, Any], *, metadata_limit: int) -> ReadEntry:
         TextCleaner(),
         metadata_limit=metadata_limit,
     )
-    created_at = _moment(form, "created_at")
+    created_at = moment_of(form, "created_at")
     entry = MemoryEntry(
         id=str(draft.id),
         content=draft.content,
@@ -145,11 +158,11 @@ def read_entry(form: Mapping[str, Any], *, metadata_limit: int) -> ReadEntry:
         metadata=draft.metadata,
         passages=None if draft.passages is None else tuple(draft.passages),
         created_at=created_at,
-        updated_at=_moment(form, "updated_at"),
+        updated_at=moment_of(form, "updated_at"),
         ttl=draft.ttl,
-        expires_at=_moment(form, "expires_at") if "expires_at" in form else None,
-        version=_count(form, "version", least=1),
-        times_stored=_count(form, "times_stored", least=1),
+        expires_at=moment_of(form, "expires_at") if "expires_at" in form else None,
+        version=count_of(form, "version", least=1),
+        times_stored=count_of(form, "times_stored", least=1),
         source=draft.source,
         trust=DEFAULT_TRUST[draft.source] if draft.trust is None else draft.trust,
         derived_from=tuple(draft.derived_from),
@@ -161,7 +174,8 @@ def read_entry(form: Mapping[str, Any], *, metadata_limit: int) -> ReadEntry:
             entry.content if entry.passages is None else entry.passages,
             array_of(vectors, is_one=entry.passages is None),
         )
-    return ReadEntry(entry, form.get("merges") is True, vectors)
+    pattern = read_pattern(form["pattern"], entry) if "pattern" in form else None
+    return ReadEntry(entry, form.get("merges") is True, vectors, pattern)
 
 
 def thread_form(head: Head, notes: Notes) -> dict[str, Any]:
@@ -181,7 +195,7 @@ def thread_form(head: Head, notes: Notes) -> dict[str, Any]:
         for fact in state.facts
     ]
     given = {"summary": state.summary, "facts": facts, "reset_seq": notes.reset_seq or None}
-    return form | {"notes": {"turn_count": state.turn_count} | _present(given)}
+    return form | {"notes": {"turn_count": state.turn_count} | present(given)}
 
 
 def read_thread(form: Mapping[str, Any]) -> ReadThread:
@@ -197,12 +211,12 @@ def read_thread(form: Mapping[str, Any]) -> ReadThread:
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise InvalidInputError("notes", "are not shaped like notes; mend them") from error
     return ReadThread(
-        thread_id=_of(form, "id", str),
-        last_seq=_count(form, "last_seq"),
-        created_at=_moment(form, "created_at"),
-        updated_at=_moment(form, "updated_at"),
+        thread_id=field_of(form, "id", str),
+        last_seq=count_of(form, "last_seq"),
+        created_at=moment_of(form, "created_at"),
+        updated_at=moment_of(form, "updated_at"),
         notes=state,
-        reset_seq=0 if notes is None else _count(notes, "reset_seq", default=0),
+        reset_seq=0 if notes is None else count_of(notes, "reset_seq", default=0),
     )
 
 
@@ -212,7 +226,7 @@ def turn_form(turn: Turn, vectors: Vectors | None) -> dict[str, Any]:
         "status": "archived" if turn.status == "archived" else None,
         "parts": [dict(part) for part in turn.parts],
         "tool_calls": [
-            _present({"id": call.id, "name": call.name, "error": call.error}) | {"args": call.args}
+            present({"id": call.id, "name": call.name, "error": call.error}) | {"args": call.args}
             for call in turn.tool_calls
         ],
         "tool_call_id": turn.tool_call_id,
@@ -234,7 +248,7 @@ def turn_form(turn: Turn, vectors: Vectors | None) -> dict[str, Any]:
         "created_at": moment_text(turn.created_at),
         "revision": turn.revision,
     }
-    return form | _present(given) | _vectors_form(vectors)
+    return form | present(given) | _vectors_form(vectors)
 
 
 def read_turn(form: Mapping[str, Any]) -> tuple[Turn, Vectors | None]:
@@ -245,7 +259,7 @@ def read_turn(form: Mapping[str, Any]) -> tuple[Turn, Vectors | None]:
     """
     try:
         draft = cleaned(_turn_draft(form), TextCleaner())
-        tokens = {str(name): _checked_count("tokens", n) for name, n in _tokens(form).items()}
+        tokens = {str(name): checked_size("tokens", n) for name, n in _tokens(form).items()}
         turn = counted(draft, tokens)
     except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, InvalidInputError):
@@ -254,10 +268,10 @@ def read_turn(form: Mapping[str, Any]) -> tuple[Turn, Vectors | None]:
     values: dict[str, Any] = {name: getattr(turn, name) for name in Turn.__dataclass_fields__}
     call_seq = form.get("call_seq")
     values |= {
-        "seq": _count(form, "seq", least=1),
-        "revision": _count(form, "revision", least=1),
+        "seq": count_of(form, "seq", least=1),
+        "revision": count_of(form, "revision", least=1),
         "status": "archived" if form.get("status") == "archived" else "active",
-        "call_seq": None if call_seq is None else _checked_count("call_seq", call_seq, least=1),
+        "call_seq": None if call_seq is None else checked_size("call_seq", call_seq, least=1),
     }
     return Turn(**values), _read_vectors(form)
 
@@ -274,11 +288,6 @@ def array_of(vectors: Vectors, *, is_one: bool) -> Vector:
     return np.stack([checked_vector(_numbers(blob), len(first)) for blob in vectors.blobs])
 
 
-def moment_text(moment: datetime | None) -> str:
-    """Return a moment as ISO text in UTC, to the millisecond."""
-    return "" if moment is None else moment.isoformat(timespec="milliseconds")[:23] + "Z"
-
-
 def _turn_draft(form: Mapping[str, Any]) -> TurnDraft:
     dump = form.get("dump")
     return TurnDraft(
@@ -288,15 +297,15 @@ def _turn_draft(form: Mapping[str, Any]) -> TurnDraft:
         tool_calls=tuple(_calls(form.get("tool_calls", ()))),
         tool_call_id=form.get("tool_call_id"),
         name=form.get("name"),
-        id=_of(form, "id", str),
+        id=field_of(form, "id", str),
         source=form.get("source"),
         pinned=form.get("pinned") is True,
         user_id=form.get("user_id"),
-        created_at=_moment(form, "created_at"),
+        created_at=moment_of(form, "created_at"),
         metadata=form.get("metadata", {}),
         origin=None
         if dump is None
-        else Origin(*(_of(dump, name, str) for name in ("framework", "role", "text"))),
+        else Origin(*(field_of(dump, name, str) for name in ("framework", "role", "text"))),
     )
 
 
@@ -316,21 +325,20 @@ def _state(notes: Mapping[str, Any], cleaner: TextCleaner) -> ThreadState:
     facts = tuple(
         Fact(
             cleaner.text(fact["text"]),
-            _checked_count("confirmed_seq", fact["confirmed_seq"]),
+            checked_size("confirmed_seq", fact["confirmed_seq"]),
             tuple(
-                tuple(_checked_count("sources", seq) for seq in source)
-                for source in fact["sources"]
+                tuple(checked_size("sources", seq) for seq in source) for source in fact["sources"]
             ),
         )
         for fact in notes.get("facts", ())
     )
     return ThreadState(
-        cleaner.text(notes.get("summary", "")), facts, _count(notes, "turn_count", default=0)
+        cleaner.text(notes.get("summary", "")), facts, count_of(notes, "turn_count", default=0)
     )
 
 
 def _tokens(form: Mapping[str, Any]) -> Mapping[str, Any]:
-    tokens: Mapping[str, Any] = _of({"tokens": {}, **form}, "tokens", dict)
+    tokens: Mapping[str, Any] = field_of({"tokens": {}, **form}, "tokens", dict)
     return tokens
 
 
@@ -356,41 +364,3 @@ def _numbers(blob: bytes) -> Vector:
     if len(blob) % 4:
         raise InvalidInputError("vectors", "must be base64 of float32; leave them out")
     return np.frombuffer(blob, "<f4")
-
-
-def _present(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts that are neither absent, nor an empty list or object, nor false."""
-    return {
-        name: fact
-        for name, fact in facts.items()
-        if fact is not None and fact is not False and fact not in ([], {})
-    }
-
-
-def _of(form: Mapping[str, Any], name: str, kind: type) -> Any:
-    value = form.get(name)
-    if not isinstance(value, kind):
-        raise InvalidInputError(name, f"is missing, or no {kind.__name__}; add it")
-    return value
-
-
-def _moment(form: Mapping[str, Any], name: str) -> datetime:
-    try:
-        moment = aware(name, datetime.fromisoformat(_of(form, name, str)))
-    except ValueError as error:
-        raise InvalidInputError(name, "is no time in ISO form; mend it") from error
-    if moment is None:
-        raise InvalidInputError(name, "is missing; add it")
-    return moment
-
-
-def _count(
-    form: Mapping[str, Any], name: str, *, least: int = 0, default: int | None = None
-) -> int:
-    return _checked_count(name, form.get(name, default), least=least)
-
-
-def _checked_count(name: str, value: Any, *, least: int = 0) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
-        raise InvalidInputError(name, f"must be a whole number, at least {least}; mend it")
-    return value

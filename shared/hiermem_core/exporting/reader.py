@@ -18,11 +18,13 @@ _HEAD = 512
 _MARK = f'"format":"{FORMAT}"'.encode()
 _END = b'{"kind":"end",'
 _NEXT = {
-    "header": ("embedder", "entry", "thread", "end"),
-    "embedder": ("entry", "thread", "end"),
-    "entry": ("entry", "thread", "end"),
-    "thread": ("turn", "thread", "end"),
-    "turn": ("turn", "thread", "end"),
+    "header": ("embedder", "entry", "thread", "session", "end"),
+    "embedder": ("entry", "thread", "session", "end"),
+    "entry": ("entry", "thread", "session", "end"),
+    "thread": ("turn", "thread", "session", "end"),
+    "turn": ("turn", "thread", "session", "end"),
+    "session": ("step", "session", "end"),
+    "step": ("step", "session", "end"),
     "end": (),
 }
 """What may follow a line of each kind."""

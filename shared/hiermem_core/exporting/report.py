@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-Kind = Literal["entry", "thread", "turn"]
+Kind = Literal["entry", "pattern", "thread", "turn", "session", "step"]
 Outcome = Literal["imported", "updated", "skipped", "failed"]
 
 AT_HAND = "unchanged"
@@ -28,6 +28,9 @@ _ONE = {
     "vectors": "vector",
     "summaries": "summary",
     "facts": "fact",
+    "patterns": "pattern",
+    "sessions": "session",
+    "steps": "step",
 }
 
 
@@ -44,6 +47,7 @@ class ExportReport:
     """What was exported.
 
     Attributes:
+        patterns: Those of the entries that are the text of one.
         turns: Archived ones among them.
         vectors: Rows whose vectors were exported.
         unreadable: Turns left out, as their stored form is damaged: thread and seq.
@@ -52,8 +56,11 @@ class ExportReport:
 
     tenant: str
     entries: int
+    patterns: int
     threads: int
     turns: int
+    sessions: int
+    steps: int
     archived_turns: int
     vectors: int
     unreadable: tuple[tuple[str, int], ...]
@@ -73,7 +80,7 @@ class ExportReport:
     def __str__(self) -> str:
         """Say it in one line, after one for each turn that was left out."""
         lost = [f"  {thread}: turn {seq} is damaged; left out" for thread, seq in self.unreadable]
-        names = ("entries", "threads", "turns", "vectors")
+        names = ("entries", "patterns", "threads", "turns", "sessions", "steps", "vectors")
         counts = told({name: getattr(self, name) for name in names})
         return "\n".join([*lost, f"tenant {self.tenant}: {counts}"])
 

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from hiermem_core.backends.in_memory import InMemoryReader
+    from hiermem_core.backends.in_memory_rows import InMemoryReader
     from hiermem_core.models.entries import MemoryEntry
+    from hiermem_core.models.patterns import Pattern
     from hiermem_core.models.turns import Status, Turn
     from hiermem_core.threads.reading import Head
 
@@ -34,8 +35,8 @@ PAGE = 500
 _E, _S, _V = memory_entries.c, searchable.c, vectors.c
 _ALL = 2**62
 
-Exported = tuple["MemoryEntry", bool, Vectors | None]
-"""An entry, whether the same said again is counted there, and its vectors."""
+Exported = tuple["MemoryEntry", bool, Vectors | None, "Pattern | None"]
+"""An entry, whether the same said again is counted there, its vectors, and its pattern."""
 
 
 def entries_of(
@@ -47,7 +48,7 @@ def entries_of(
         embedder: The name of the vectors to add; `None`: none.
     """
     if isinstance(reader, SqlReader):
-        return _stored_entries(reader.connection, reader.tenant, now, embedder)
+        return _stored_entries(reader, now, embedder)
     return _entries_in_memory(reader, with_vectors=embedder is not None)
 
 
@@ -80,9 +81,8 @@ def turn_numbers(connection: Connection, thread: int, seqs: Iterable[int]) -> di
     return numbers
 
 
-def _stored_entries(
-    connection: Connection, tenant: str, now: datetime, embedder: str | None
-) -> Iterator[Exported]:
+def _stored_entries(reader: SqlReader, now: datetime, embedder: str | None) -> Iterator[Exported]:
+    connection, tenant = reader.connection, reader.tenant
     query = select(*COLUMNS, _E.digest.is_not(None)).where(_E.tenant == tenant, living(now))
     after = ""
     while rows := connection.execute(
@@ -90,8 +90,10 @@ def _stored_entries(
     ).fetchall():
         numbers = [row[0] for row in rows]
         found = {} if embedder is None else _vectors_of(connection, numbers, embedder)
+        patterns = reader.patterns([row[1] for row in rows])
         for row in rows:
-            yield entry_of(row[:-1]), bool(row[-1]), found.get(row[0])
+            entry = entry_of(row[:-1])
+            yield entry, bool(row[-1]), found.get(row[0]), patterns.get(entry.id)
         after = rows[-1][1]
 
 
@@ -102,7 +104,7 @@ def _entries_in_memory(reader: InMemoryReader, *, with_vectors: bool) -> Iterato
         given = row.vector if with_vectors else None
         blobs = () if given is None else tuple(one.astype("<f4").tobytes() for one in given.each)
         found = Vectors(blobs, is_whole=given.is_whole) if given is not None else None
-        yield kept.entry, row.digest is not None, found
+        yield kept.entry, row.digest is not None, found, row.pattern
 
 
 def _turns_of(connection: Connection, thread: int, status: Status) -> Iterator[Turn]:

@@ -20,6 +20,7 @@ from hiermem_core.errors import (
 from hiermem_core.exporting.forms import read_entry, read_thread, read_turn
 from hiermem_core.exporting.reader import check_export, lines_of
 from hiermem_core.exporting.report import ReadItem, Tally
+from hiermem_core.exporting.run_forms import read_session, read_step
 from hiermem_core.exporting.threads import Stretch
 from hiermem_core.models.ids import check_name
 from hiermem_core.models.moments import to_milliseconds
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
     from hiermem_core.exporting.entries import EntryTaking, OnConflict
     from hiermem_core.exporting.forms import ReadEntry, ReadThread
     from hiermem_core.exporting.reader import Line
-    from hiermem_core.exporting.report import ReadReport
+    from hiermem_core.exporting.report import Outcome, ReadReport
+    from hiermem_core.exporting.sessions import SessionTaking
     from hiermem_core.exporting.threads import ReadTurn, ThreadTaking
+    from hiermem_core.models.sessions import Session, Step
     from hiermem_core.protocols import Clock
     from hiermem_core.service.vectorising import Vectoriser
     from hiermem_core.vector_index.indexer import Indexer
@@ -80,6 +83,7 @@ class ExportTaking:
         self,
         entries: EntryTaking,
         threads: ThreadTaking,
+        sessions: SessionTaking,
         vectors: VectorRows,
         *,
         vectoriser: Vectoriser,
@@ -90,6 +94,7 @@ class ExportTaking:
     ) -> None:
         self._entries = entries
         self._threads = threads
+        self.sessions = sessions
         self._vectors = vectors
         self._vectoriser = vectoriser
         self._indexer = indexer
@@ -174,6 +179,7 @@ class _Run:
     def __init__(self, taking: ExportTaking, tenant: str, wish: Wish, tally: Tally) -> None:
         self._taking = taking
         self._entries, self._threads, self._vectors, self._metadata_limit = taking.parts
+        self._sessions = taking.sessions
         self._tenant = tenant
         self._wish = wish
         self._tally = tally
@@ -181,6 +187,7 @@ class _Run:
         self._thread: ReadThread | None = None
         self._last_seq = 0
         self._is_apart = False
+        self._session: str | None = None
 
     def store(self, batch: Batch) -> None:
         """Store a batch of lines of one kind."""
@@ -195,6 +202,10 @@ class _Run:
             self._begin_thread(batch.lines[0], is_last=batch.is_last)
         elif kind == "turn":
             self._store_turns(batch.lines, is_last=batch.is_last)
+        elif kind == "session":
+            self._store_sessions(batch.lines)
+        elif kind == "step":
+            self._store_steps(batch.lines)
 
     def _store_entries(self, lines: Sequence[Line]) -> None:
         entries: list[ReadEntry] = []
@@ -211,11 +222,11 @@ class _Run:
             vectors_by=self._vectors_by,
             dry_run=self._wish.dry_run,
         )
-        for outcome in outcomes:
-            self._tally.add("entry", outcome)
+        for read, outcome in zip(entries, outcomes, strict=True):
+            self._tally.add("entry" if read.pattern is None else "pattern", outcome)
 
     def _renamed(self, read: ReadEntry) -> ReadEntry:
-        if self._wish.namespace is None:
+        if self._wish.namespace is None or read.pattern is not None:
             return read
         path = format_namespace(f"{self._wish.namespace}/{read.entry.namespace}")
         return replace(read, entry=replace(read.entry, namespace=path))
@@ -272,6 +283,55 @@ class _Run:
         for outcome in taken.outcomes:
             self._tally.add("turn", outcome)
 
+    def _store_sessions(self, lines: Sequence[Line]) -> None:
+        sessions: list[Session] = []
+        self._session, self._last_seq, self._is_apart = None, 0, False
+        for line in lines:
+            try:
+                sessions.append(read_session(line.form))
+                self._session = sessions[-1].id
+            except InvalidInputError as error:
+                self._session = None
+                self._tally.add("session", _failed("session", line, error))
+        outcomes = self._sessions.take_sessions(
+            self._tenant,
+            sessions,
+            on_conflict=self._wish.on_conflict,
+            dry_run=self._wish.dry_run,
+        )
+        for outcome in outcomes:
+            self._is_apart = _is_conflict(outcome)
+            self._tally.add("session", outcome)
+
+    def _store_steps(self, lines: Sequence[Line]) -> None:
+        steps: list[Step] = []
+        for line in lines:
+            try:
+                steps.append(self._read_step(line, steps))
+            except InvalidInputError as error:
+                self._tally.add("step", _failed("step", line, error))
+        if not steps:
+            return
+        outcomes = self._sessions.take_steps(
+            self._tenant,
+            steps,
+            is_apart=self._is_apart,
+            on_conflict=self._wish.on_conflict,
+            dry_run=self._wish.dry_run,
+        )
+        self._last_seq = steps[-1].step
+        for outcome in outcomes:
+            self._is_apart = self._is_apart or _is_conflict(outcome)
+            self._tally.add("step", outcome)
+
+    def _read_step(self, line: Line, before: Sequence[Step]) -> Step:
+        if self._session is None:
+            raise InvalidInputError("session", "the line of its session cannot be read")
+        step = read_step(line.form, self._session)
+        if step.step <= (before[-1].step if before else self._last_seq):
+            raise InvalidInputError("step", "is not above the one before; mend it")
+        return step
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -316,6 +376,10 @@ def _check(wish: Wish) -> None:
         raise InvalidInputError("on_conflict", "is unknown; use skip, overwrite or fail")
     if not 1 <= wish.batch_size <= 10_000:  # noqa: PLR2004 - said in the text
         raise InvalidInputError("batch_size", "must be between 1 and 10,000")
+
+
+def _is_conflict(outcome: Outcome | ReadItem) -> bool:
+    return isinstance(outcome, ReadItem) and outcome.reason == "conflict"
 
 
 def _failed(kind: Any, line: Line, error: InvalidInputError) -> ReadItem:

@@ -1,4 +1,4 @@
-"""Writing an export: a header, then entries, then threads with their turns, each line sealed."""
+"""Writing an export, each line sealed: entries, threads with turns, sessions with steps."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from hiermem_core.exporting.fields import moment_text
 from hiermem_core.exporting.files import new_file
-from hiermem_core.exporting.forms import entry_form, moment_text, thread_form, turn_form
+from hiermem_core.exporting.forms import entry_form, thread_form, turn_form
 from hiermem_core.exporting.report import ExportReport
 from hiermem_core.exporting.rows import entries_of, heads_of, turns_of
+from hiermem_core.exporting.run_forms import session_form, step_form
 from hiermem_core.exporting.sealing import FORMAT, VERSION, Seal
 from hiermem_core.models.plain import load_json
+from hiermem_core.sessions.rows import every_session, steps_of
 from hiermem_core.threads.notes import notes_of
 from hiermem_core.version import __version__
 
@@ -23,11 +26,15 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from hiermem_core.backends.embedders import RecordedEmbedder
-    from hiermem_core.backends.in_memory import InMemoryReader
+    from hiermem_core.backends.in_memory_rows import InMemoryReader
     from hiermem_core.backends.sql_reader import SqlReader
     from hiermem_core.exporting.rows import Exported
     from hiermem_core.protocols import Backend, Clock
     from hiermem_core.storage.database import Database
+
+
+_COUNTED = ("entries", "patterns", "threads", "turns", "sessions", "steps")
+"""What the last line tells of."""
 
 
 @dataclass(slots=True)
@@ -37,11 +44,14 @@ class _Written:
     turns: int = 0
     archived_turns: int = 0
     vectors: int = 0
+    patterns: int = 0
+    sessions: int = 0
+    steps: int = 0
     unreadable: list[tuple[str, int]] = field(default_factory=list)
 
     @property
     def records(self) -> int:
-        return self.entries + self.threads + self.turns
+        return self.entries + self.threads + self.turns + self.sessions + self.steps
 
 
 class ExportWriter:
@@ -100,12 +110,13 @@ class ExportWriter:
             for form in chain(
                 _entry_forms(entries_of(read, now, embedder), written),
                 _thread_forms(connection, tenant, embedder, written),
+                _session_forms(connection, tenant, written),
             ):
                 size += file.write(seal.line_of(form))
                 if progress is not None:
                     progress(written.records)
         checksum = seal.checksum
-        counts = {name: getattr(written, name) for name in ("entries", "threads", "turns")}
+        counts = {name: getattr(written, name) for name in _COUNTED}
         size += file.write(seal.line_of({"kind": "end", **counts, "checksum": checksum}))
         return ExportReport(
             tenant=tenant,
@@ -124,10 +135,11 @@ class ExportWriter:
 
 
 def _entry_forms(entries: Iterable[Exported], written: _Written) -> Iterator[dict[str, Any]]:
-    for entry, merges, vectors in entries:
+    for entry, merges, vectors, pattern in entries:
         written.entries += 1
         written.vectors += vectors is not None
-        yield entry_form(entry, vectors, merges=merges)
+        written.patterns += pattern is not None
+        yield entry_form(entry, vectors, merges=merges, pattern=pattern)
 
 
 def _thread_forms(
@@ -144,3 +156,14 @@ def _thread_forms(
             written.archived_turns += turn.status == "archived"
             written.vectors += vectors is not None
             yield turn_form(turn, vectors)
+
+
+def _session_forms(
+    connection: Connection, tenant: str, written: _Written
+) -> Iterator[dict[str, Any]]:
+    for session in every_session(connection, tenant):
+        written.sessions += 1
+        yield session_form(session)
+        for step in steps_of(connection, tenant, session.id):
+            written.steps += 1
+            yield step_form(step)

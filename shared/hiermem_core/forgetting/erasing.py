@@ -29,7 +29,10 @@ _T, _H = turns.c, threads.c
 
 _PAGE = 500
 
-STORES = ("entries", "turns", "threads", "notes", "vectors")
+STORES = (
+    *("entries", "turns", "threads", "notes", "vectors"),
+    *("patterns", "sessions", "steps"),
+)
 """What a receipt counts."""
 
 

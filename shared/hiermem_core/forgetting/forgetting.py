@@ -17,6 +17,7 @@ from hiermem_core.forgetting.erasing import (
 )
 from hiermem_core.forgetting.marks import Due, due_of, mark
 from hiermem_core.forgetting.selectors import selector_of
+from hiermem_core.forgetting.sessions import erase_sessions
 from hiermem_core.models.events import Forgotten
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.results import ForgetReceipt
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from hiermem_core.forgetting.cleaning import Cleaner
     from hiermem_core.forgetting.selectors import Selector
     from hiermem_core.models.events import Event
-    from hiermem_core.protocols import Backend, Clock
+    from hiermem_core.protocols import Backend, Clock, EntryWriter
     from hiermem_core.storage.database import Database
     from hiermem_core.threads.store import ThreadStore
 
@@ -154,13 +155,15 @@ class Forgetting:
         writers = [stack.enter_context(one.write(tenant, now)) for one in self._others]
         rows = stack.enter_context(self._rows.write(tenant, now))
         every = [*writers, rows]
-        before = sum(writer.vector_count() for writer in every)
+        vectors, patterns = _hung_on(every)
         counts = dict.fromkeys(STORES, 0)
         turn_ids = chosen_turn_ids(rows.connection, tenant, selector)
         turns = partial(existing_turn_ids, rows.connection, tenant)
         counts["entries"] = sum(erase_entries(one, selector, turn_ids, turns) for one in every)
         counts |= erase_from_threads(rows.connection, self._store, tenant, selector)
-        counts["vectors"] = before - sum(writer.vector_count() for writer in every)
+        counts |= erase_sessions(rows.connection, tenant, selector)
+        left = _hung_on(every)
+        counts |= {"vectors": vectors - left[0], "patterns": patterns - left[1]}
         return counts, self._marked(rows, selector.digest(tenant), counts, now)
 
     def _marked(self, rows: SqlWriter, digest: str, counts: dict[str, int], now: datetime) -> Due:
@@ -171,6 +174,12 @@ class Forgetting:
         due = Due(digest, files=max(1, sum(counts.values())), index=vectors)
         mark(rows.connection, due, now_ms=to_milliseconds(now))
         return due
+
+
+def _hung_on(writers: Sequence[EntryWriter]) -> tuple[int, int]:
+    """Return how many vectors and patterns are kept with the rows."""
+    vectors = sum(writer.vector_count() for writer in writers)
+    return vectors, sum(writer.pattern_count() for writer in writers)
 
 
 def _receipt(

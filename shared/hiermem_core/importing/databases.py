@@ -49,6 +49,10 @@ class Row:
         """Tell whether there is such a column."""
         return name in self._values
 
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of the columns."""
+        return iter(self._values)
+
     def get(self, name: str) -> Any:
         """Return a value: a number, a text, or `None`, for an absent column too.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -16,10 +16,11 @@ from hiermem_core.importing.records import skipped
 from hiermem_core.importing.report import ImportItem
 from hiermem_core.models import events
 from hiermem_core.models.entries import DEFAULT_TRUST, MemoryEntry
+from hiermem_core.models.patterns import Pattern
 from hiermem_core.service.storing import write_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from hiermem_core.backends.records import EntryWrite, Kept, MadeVector, Vector
@@ -40,8 +41,13 @@ _TAKEN = "another entry bears its key; delete or rename that one"
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """What the tenant has where a record belongs."""
+    """What the tenant has where a record belongs.
 
+    Attributes:
+        record: Under another name, where it is a pattern whose own is taken.
+    """
+
+    record: EntryRecord
     verdict: Verdict
     old: Kept | None
 
@@ -75,7 +81,7 @@ class EntryStoring:
         with self._shared.backend.read(self._tenant, self._now) as reader:
             standings = _standings(reader, records)
         wanted = {
-            place: records[place]
+            place: standing.record
             for place, standing in enumerate(standings)
             if self._is_to_write(standing)
         }
@@ -102,15 +108,17 @@ class EntryStoring:
         with self._shared.backend.write(self._tenant, self._now) as writer:
             standings = _standings(writer, records)
             for place, (record, standing) in enumerate(zip(records, standings, strict=True)):
-                entry = _entry(record, standing.old)
+                entry = _entry(standing.record, standing.old)
                 if self._is_to_write(standing) and entry.id not in writes:
-                    writes[entry.id] = write_of(
+                    write = write_of(
                         entry,
                         standing.old,
                         vectors.get(place),
                         awaits=self._shared.vectoriser.awaits,
                         digest=None,
                     )
+                    pattern = pattern_of(standing.record, entry)
+                    writes[entry.id] = replace(write, pattern=pattern)
                 outcomes.append(self._outcome(record, standing))
             if writes:
                 writer.put(list(writes.values()))
@@ -176,16 +184,64 @@ class EntryStoring:
 def _standings(reader: EntryReader, records: Sequence[EntryRecord]) -> list[_Standing]:
     ids = {record.id for record in records}
     keys = {(record.namespace, record.key) for record in records if record.key is not None}
+    others = (record.renamed() for record in records if record.pattern is not None)
+    keys |= {(record.namespace, str(record.key)) for record in others}
     by_id, by_key = reader.by_id(ids), reader.by_key(keys) if keys else {}
+    known = {kept.entry.id for kept in (*by_id.values(), *by_key.values())}
+    patterns = reader.patterns(known) if any(one.pattern for one in records) else {}
     found = []
     for record in records:
-        own = by_id.get(record.id)
-        named = None if record.key is None else by_key.get((record.namespace, record.key))
-        verdict = verdict_on(
-            record, None if own is None else own.entry, None if named is None else named.entry
-        )
-        found.append(_Standing(verdict, own or named))
+        standing = _standing(record, by_id, by_key, patterns)
+        if standing.verdict != "unchanged" and _is_renamed(record, by_id, by_key):
+            standing = _standing(record.renamed(), by_id, by_key, patterns)
+        found.append(standing)
     return found
+
+
+def _is_renamed(
+    record: EntryRecord, by_id: Mapping[str, Kept], by_key: Mapping[tuple[str, str], Kept]
+) -> bool:
+    """Tell whether a record is a pattern whose name another entry has, or had when it came."""
+    if record.pattern is None or record.key is None:
+        return False
+    own, named = by_id.get(record.id), by_key.get((record.namespace, record.key))
+    was_renamed = own is not None and own.entry.key == record.renamed().key
+    return was_renamed or (named is not None and named.entry.id != record.id)
+
+
+def _standing(
+    record: EntryRecord,
+    by_id: Mapping[str, Kept],
+    by_key: Mapping[tuple[str, str], Kept],
+    patterns: Mapping[str, Pattern],
+) -> _Standing:
+    own = by_id.get(record.id)
+    named = None if record.key is None else by_key.get((record.namespace, record.key))
+    verdict = verdict_on(
+        record, None if own is None else own.entry, None if named is None else named.entry
+    )
+    old = own or named
+    if verdict == "unchanged" and old is not None and record.pattern is not None:
+        known = patterns.get(old.entry.id)
+        verdict = "unchanged" if known == pattern_of(record, old.entry) else "other"
+    return _Standing(record, verdict, old)
+
+
+def pattern_of(record: EntryRecord, entry: MemoryEntry) -> Pattern | None:
+    """Return the pattern of a record whose entry is this one; `None` of no pattern."""
+    facts = record.pattern
+    if facts is None:
+        return None
+    return Pattern(
+        id=entry.id,
+        name=str(entry.key),
+        data=facts.data,
+        confidence=facts.confidence,
+        uses=facts.uses,
+        created_at=entry.created_at,
+        updated_at=entry.updated_at,
+        user_id=entry.user_id,
+    )
 
 
 def _entry(record: EntryRecord, old: Kept | None) -> MemoryEntry:

@@ -47,7 +47,7 @@ def import_memories(
             or `sqlite:///...`, which is read in one transaction that cannot write, and needs a
             `format`. Reports and errors mask its password.
         format: Of the source, as a report names it; its shape must fit.
-        namespace: All entries go below it.
+        namespace: All entries go below it, but for those of patterns.
         thread: Renames the thread of a source that holds one.
         only: Values that records of several users must have in their fields, such as `user_id`.
         all_users: What the source has of all its users is this tenant's.

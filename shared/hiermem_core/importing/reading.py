@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 from hiermem_core.errors import HierMemError, InvalidInputError, LimitExceededError
 from hiermem_core.importing.databases import Row
 from hiermem_core.importing.names import DEFAULT, derived_id, tags_of, type_of
-from hiermem_core.importing.records import INDEX, EntryRecord, RecordError, failed, skipped
+from hiermem_core.importing.records import (
+    INDEX,
+    EntryRecord,
+    PatternFacts,
+    RecordError,
+    failed,
+    skipped,
+)
 from hiermem_core.importing.times import iso_moment
 from hiermem_core.importing.values import Value, compact_json, depth_of
 from hiermem_core.models.entries import EntryDraft
@@ -93,7 +100,7 @@ class Facts:
     version: Any = None
     precedence: int = INDEX
     vector: tuple[float, ...] | None = None
-    kind: Kind = "entry"
+    pattern: PatternFacts | None = None
     id_format: str | None = None
 
     @property
@@ -158,11 +165,12 @@ def entry_record(facts: Facts, reading: Reading) -> Record:
     """
     ref = facts.ref
     if not facts.value.content.strip():
-        return skipped(ref, "empty", kind=facts.kind)
+        return skipped(ref, "empty", kind="entry" if facts.pattern is None else "pattern")
     cleaner = TextCleaner()
     tags = tags_of(facts.tags)
     metadata, is_expired = _metadata(facts, reading)
-    path = "/".join(filter(None, (reading.prefix, facts.namespace)))
+    prefix = reading.prefix if facts.pattern is None else ""
+    path = "/".join(filter(None, (prefix, facts.namespace)))
     draft = EntryDraft(
         content=facts.value.content,
         namespace=path,
@@ -195,7 +203,7 @@ def entry_record(facts: Facts, reading: Reading) -> Record:
         precedence=facts.precedence,
         states_type=facts.type is not None,
         vector=facts.vector,
-        kind=facts.kind,
+        pattern=facts.pattern,
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.importing.report import ImportItem
+from hiermem_core.models.patterns import FIRST_CONFIDENCE
+from hiermem_core.models.plain import dump_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
 
     from hiermem_core.importing.report import Kind, Outcome, Reason
     from hiermem_core.models.entries import MemoryType
+    from hiermem_core.models.sessions import SessionStatus
     from hiermem_core.models.turns import TurnDraft
+    from hiermem_core.sessions.checking import StepDraft
 
 SQLITE, INDEX, RENDERING, BACKUP = 3, 2, 1, 0
 """Which of two versions of a record counts, where nothing else tells: the higher."""
@@ -45,6 +49,15 @@ class Message:
         return len(self.turn.content or "") + len(dump)
 
 
+@dataclass(frozen=True, slots=True)
+class PatternFacts:
+    """What is known of a pattern beside its name and text."""
+
+    data: Mapping[str, Any]
+    confidence: float = FIRST_CONFIDENCE
+    uses: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryRecord:
     """A record that can be stored as an entry, holding every rule of one.
@@ -59,7 +72,7 @@ class EntryRecord:
         precedence: `SQLITE`, `INDEX`, `RENDERING` or `BACKUP`.
         states_type: The source says what type it is.
         vector: Its vector in the source.
-        kind: What the source calls it; a pattern is stored as an entry.
+        pattern: The pattern that it is the text of.
     """
 
     ref: str
@@ -80,7 +93,16 @@ class EntryRecord:
     precedence: int = INDEX
     states_type: bool = False
     vector: tuple[float, ...] | None = None
-    kind: Kind = "entry"
+    pattern: PatternFacts | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What a report calls it."""
+        return "entry" if self.pattern is None else "pattern"
+
+    def renamed(self) -> EntryRecord:
+        """Return the record of a pattern whose name another has."""
+        return replace(self, key=f"{self.key}#{self.ref}")
 
     @property
     def size(self) -> int:
@@ -88,7 +110,54 @@ class EntryRecord:
         return len(self.content)
 
 
-Record = Message | EntryRecord | ImportItem
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRecord:
+    """A record that can be stored as a session.
+
+    Attributes:
+        started_at: `None`: the source does not say.
+        clock_at: Stands for it then.
+    """
+
+    ref: str
+    data: Mapping[str, Any]
+    status: SessionStatus
+    started_at: datetime | None
+    clock_at: datetime
+    ended_at: datetime | None = None
+    kind: Kind = "session"
+
+    @property
+    def size(self) -> int:
+        """Characters it takes until it is stored."""
+        return len(dump_json(self.data))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """A record that can be stored as a step, after those of its session that are read before it.
+
+    Attributes:
+        id: Follows from the source, and is the same in every run.
+        created_at: `None`: the source does not say.
+        clock_at: Stands for it then.
+    """
+
+    ref: str
+    session: str
+    draft: StepDraft
+    created_at: datetime | None
+    clock_at: datetime
+    kind: Kind = "step"
+
+    @property
+    def size(self) -> int:
+        """Characters it takes until it is stored."""
+        draft = self.draft
+        return len(draft.action) + len(dump_json([draft.state, draft.next_state]))
+
+
+Record = Message | EntryRecord | SessionRecord | StepRecord | ImportItem
 """A record that can be stored, or why there is none."""
 
 

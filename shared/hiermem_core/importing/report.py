@@ -34,7 +34,6 @@ Reason = Literal[
     "conflict",
     "thread_continued",
     "not_a_turn",
-    "unsupported",
     "invalid_json",
     "invalid_record",
     "missing_field",

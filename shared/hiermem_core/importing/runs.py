@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from hiermem_core.importing.databases import DamagedError
 from hiermem_core.importing.entries import EntryStoring
-from hiermem_core.importing.records import EntryRecord, Message
+from hiermem_core.importing.records import EntryRecord, Message, SessionRecord, StepRecord
 from hiermem_core.importing.rehearsing import Rehearsal
 from hiermem_core.importing.report import ImportItem, ImportProgress, ImportReport
+from hiermem_core.importing.sessions import SessionStoring
 from hiermem_core.importing.spool import Spool
 from hiermem_core.importing.storing import has_conflict, store
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from hiermem_core import Tenant
+    from hiermem_core.importing.entries import Outcome
     from hiermem_core.importing.importer import OnConflict
     from hiermem_core.importing.records import Record
     from hiermem_core.importing.report import Kind, StoreReport, WarningCode
@@ -84,8 +86,12 @@ class Run:
         self._batch_size = batch_size
         self._progress = progress
         self._dry_run = dry_run
-        shared = tenant._services.memories  # noqa: SLF001 - an import writes times as they are given
+        services = tenant._services  # noqa: SLF001 - an import writes times as they are given
+        shared = services.memories
         self._entries = EntryStoring(shared, tenant.name, now, on_conflict, dry_run=dry_run)
+        self._sessions = SessionStoring(
+            services.database, tenant.name, on_conflict, tell=shared.tell, dry_run=dry_run
+        )
         self._items: list[tuple[int, ImportItem]] = []
         self._kinds: Counter[Kind] = Counter()
         self._starts: list[tuple[int, str]] = []
@@ -161,12 +167,15 @@ class Run:
             self._bytes = begun + found.size
 
     def _take(self, numbered: Sequence[tuple[int, Record]], spool: Spool) -> bool:
-        """Store the messages of a batch, keep its entries; tell whether there are any."""
+        """Store the messages and runs of a batch, keep its entries; tell whether there are any."""
         self._kinds.update(_kind(record) for _, record in numbered)
         self._items += [(n, one) for n, one in numbered if isinstance(one, ImportItem)]
         messages = [(n, one) for n, one in numbered if isinstance(one, Message)]
         for name, some in by_thread(messages).items():
             self._store_messages(name, some)
+        runs = [(n, one) for n, one in numbered if isinstance(one, SessionRecord | StepRecord)]
+        if runs:
+            self._count(runs, self._sessions.store([record for _, record in runs]))
         entries = [(n, one) for n, one in numbered if isinstance(one, EntryRecord)]
         if entries:
             spool.add(entries)
@@ -196,18 +205,20 @@ class Run:
         begun, done = self._bytes, 0
         left = spool.count
         for batch in spool.batches(self._batch_size, characters=BATCH_CHARACTERS):
-            outcomes = self._entries.store([record for _, record in batch])
-            for (n, _), outcome in zip(batch, outcomes, strict=True):
-                if isinstance(outcome, ImportItem):
-                    self._items.append((n, outcome))
-                elif outcome == "updated":
-                    self._updated += 1
-                else:
-                    self._imported += 1
+            self._count(batch, self._entries.store([record for _, record in batch]))
             done += len(batch)
             self._bytes = begun + self._waiting * done // left
             self._tell()
         self._bytes = begun + self._waiting
+
+    def _count(self, numbered: Sequence[tuple[int, Record]], outcomes: Sequence[Outcome]) -> None:
+        for (n, _), outcome in zip(numbered, outcomes, strict=True):
+            if isinstance(outcome, ImportItem):
+                self._items.append((n, outcome))
+            elif outcome == "updated":
+                self._updated += 1
+            else:
+                self._imported += 1
 
     def _tell(self) -> None:
         if self._progress is not None:

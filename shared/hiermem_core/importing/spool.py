@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from hiermem_core.importing.records import EntryRecord, skipped
+from hiermem_core.importing.records import EntryRecord, PatternFacts, skipped
 from hiermem_core.importing.resolving import Rank, losers_of_id, losers_of_key
 from hiermem_core.models.moments import from_milliseconds, to_milliseconds
 from hiermem_core.models.plain import dump_json, load_json
@@ -126,7 +126,8 @@ def _row(n: int, record: EntryRecord) -> tuple[Any, ...]:
     body = [
         *(record.ref, record.id, record.namespace, record.key, record.content, record.type),
         *(record.tags, record.metadata, created, _milliseconds(record.clock_at), updated),
-        *(_milliseconds(record.expires_at), record.user_id, record.states_type, record.kind),
+        *(_milliseconds(record.expires_at), record.user_id, record.states_type),
+        *(_pattern_body(record.pattern), record.kind),
     ]
     vector = None if record.vector is None else np.asarray(record.vector, "<f4").tobytes()
     return (
@@ -138,7 +139,7 @@ def _row(n: int, record: EntryRecord) -> tuple[Any, ...]:
         next((one for one in (updated, created) if one is not None), _UNKNOWN),
         _UNKNOWN if created is None else created,
         record.precedence,
-        hashlib.blake2b(record.content.encode(), digest_size=_DIGEST_BYTES).digest(),
+        _digest(record),
         dump_json(body),
         vector,
         2 if record.is_expired else 0,
@@ -147,7 +148,7 @@ def _row(n: int, record: EntryRecord) -> tuple[Any, ...]:
 
 def _record(body: str, vector: bytes | None, successor: str | None) -> EntryRecord:
     ref, name, namespace, key, content, kept_as, tags, metadata, *rest = load_json(body)
-    created, clock, updated, expires, user_id, states_type, kind = rest
+    created, clock, updated, expires, user_id, states_type, pattern, _ = rest
     record = EntryRecord(
         ref=ref,
         id=name,
@@ -164,9 +165,23 @@ def _record(body: str, vector: bytes | None, successor: str | None) -> EntryReco
         user_id=user_id,
         states_type=states_type,
         vector=None if vector is None else tuple(np.frombuffer(vector, "<f4").tolist()),
-        kind=kind,
+        pattern=None if pattern is None else PatternFacts(*pattern),
     )
-    return record if successor is None else _without_key(record, successor)
+    if successor is None:
+        return record
+    return _without_key(record, successor) if pattern is None else record.renamed()
+
+
+def _digest(record: EntryRecord) -> bytes:
+    """Return what two records share that say the same."""
+    said = record.content
+    if record.pattern is not None:
+        said = dump_json([said, _pattern_body(record.pattern)])
+    return hashlib.blake2b(said.encode(), digest_size=_DIGEST_BYTES).digest()
+
+
+def _pattern_body(pattern: PatternFacts | None) -> list[Any] | None:
+    return None if pattern is None else [pattern.data, pattern.confidence, pattern.uses]
 
 
 def _without_key(record: EntryRecord, successor: str) -> EntryRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hiermem_core.importing import langchain_sql, llamaindex_sql, mem0_history
 from hiermem_core.importing.claude_flow import (
@@ -11,6 +11,7 @@ from hiermem_core.importing.claude_flow import (
     hive,
     memory_manager,
     patterns,
+    sessions,
     shared_memory,
     sparc,
     sqlite_store,
@@ -71,10 +72,6 @@ def _any(names: Columns) -> Callable[[str, Columns], bool]:
     return lambda _, columns: names <= columns
 
 
-def _unsupported(kind: Any, name: str) -> Callable[..., Iterator[Record]]:
-    return lambda rows, _: patterns.read_unsupported(rows, kind=kind, name=name)
-
-
 TABLE_FORMATS: tuple[TableFormat, ...] = (
     TableFormat(memory_manager.FORMAT, _entries(*memory_manager.COLUMNS), memory_manager.read_rows),
     TableFormat(sqlite_store.STORE, _entries("value", "content"), sqlite_store.read_mixed),
@@ -110,20 +107,21 @@ TABLE_FORMATS: tuple[TableFormat, ...] = (
     TableFormat(
         patterns.BANK,
         _table("task_trajectories", "task_id", "trajectory_json"),
-        _unsupported("session", "task_id"),
+        sessions.read_task_trajectories,
     ),
     TableFormat(
         patterns.LATER,
         _table("trajectories", "session_id", "verdict"),
-        _unsupported("session", "id"),
+        sessions.read_trajectories,
     ),
     TableFormat(
         patterns.LATER,
         _table("trajectory_steps", "trajectory_id", "action"),
-        _unsupported("step", "id"),
+        sessions.read_steps,
+        sessions.TRAJECTORIES_ORDER,
     ),
     TableFormat(
-        patterns.LATER, _table("sessions", "state", "project_path"), _unsupported("session", "id")
+        patterns.LATER, _table("sessions", "state", "project_path"), sessions.read_sessions
     ),
     TableFormat(langchain_sql.FORMAT, _any(langchain_sql.COLUMNS), langchain_sql.read_rows, "id"),
     TableFormat(

@@ -49,6 +49,41 @@ class EntryDeleted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PatternReinforced(Event):
+    """A pattern was used once more; `entry_id` is of its entry, too."""
+
+    entry_id: str
+    uses: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEvent(Event):
+    """Something happened to a session."""
+
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChanged(SessionEvent):
+    """A session was started, ended or given other data."""
+
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepsLogged(SessionEvent):
+    """Steps of a session were stored; `last_step` is the newest."""
+
+    count: int
+    last_step: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDeleted(SessionEvent):
+    """A session was deleted, with its steps."""
+
+
+@dataclass(frozen=True, slots=True)
 class EntriesPurged(Event):
     """Expired entries were removed."""
 

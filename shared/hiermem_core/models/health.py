@@ -63,6 +63,8 @@ class TenantStats:
     archived_turns: int
     tokens: int
     uncounted_turns: int
+    sessions: int
+    steps: int
     location: str
     schema: int
     counter: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import InvalidInputError, LimitExceededError
@@ -15,6 +16,11 @@ METADATA_LIMIT = 64 * 1024
 """Bytes of an entry's metadata as JSON in UTF-8, unless a setting says otherwise."""
 
 DEPTH_LIMIT = 8
+
+DATA_LIMIT = 1024 * 1024
+"""Bytes of a pattern's or session's data, or of the state at a step, as JSON in UTF-8."""
+
+DATA_DEPTH_LIMIT = 64
 
 _FEW, _SHORT = 40, 100
 """Keys and texts of 100 characters take 1,200 bytes at most, as each may become six."""
@@ -37,15 +43,30 @@ def checked_metadata(
         InvalidInputError: A value JSON cannot carry; the error names its path.
         LimitExceededError: It is larger than `limit` bytes or deeper than 8.
     """
+    return checked_object("metadata", value, cleaner, limit=limit)
+
+
+def checked_object(
+    name: str, value: Any, cleaner: TextCleaner, *, limit: int, deepest: int = DEPTH_LIMIT
+) -> dict[str, Any]:
+    """Return a copy of a JSON object as `checked_metadata` does; `name` stands in its errors."""
     if type(value) is not dict:
-        raise InvalidInputError("metadata", f"must be a dict, not {type(value).__name__}")
-    if not value:
+        raise InvalidInputError(name, f"must be a dict, not {type(value).__name__}")
+    copy: dict[str, Any] = checked_json(name, value, cleaner, limit=limit, deepest=deepest)
+    return copy
+
+
+def checked_json(
+    name: str, value: Any, cleaner: TextCleaner, *, limit: int, deepest: int = DEPTH_LIMIT
+) -> Any:
+    """Return a copy of a JSON value as `checked_metadata` does; `name` stands in its errors."""
+    if type(value) is dict and not value:
         return {}
-    copy: dict[str, Any] = _checked(value, "metadata", 1, cleaner)
-    is_small = limit >= _SMALL and _is_small(copy)
+    copy = _Checking(name, cleaner, deepest).checked(value, name, 1)
+    is_small = limit >= _SMALL and type(copy) is dict and _is_small(copy)
     size = 0 if is_small else len(dump_json(copy).encode())
     if size > limit:
-        raise LimitExceededError("metadata", limit=limit, actual=size)
+        raise LimitExceededError(name, limit=limit, actual=size)
     return copy
 
 
@@ -59,20 +80,28 @@ def _is_small(value: dict[str, Any]) -> bool:
     )
 
 
-def _checked(value: Any, path: str, depth: int, cleaner: TextCleaner) -> Any:
-    if type(value) in (dict, list) and depth > DEPTH_LIMIT:
-        raise LimitExceededError("metadata depth", limit=DEPTH_LIMIT, actual=depth)
-    if type(value) is dict:
-        return {
-            _key(key, path, cleaner): _checked(item, f"{path}.{key}", depth + 1, cleaner)
-            for key, item in value.items()
-        }
-    if type(value) is list:
-        return [
-            _checked(item, f"{path}[{place}]", depth + 1, cleaner)
-            for place, item in enumerate(value)
-        ]
-    return _scalar(value, path, cleaner)
+@dataclass(frozen=True, slots=True)
+class _Checking:
+    """How one value is checked."""
+
+    name: str
+    cleaner: TextCleaner
+    deepest: int
+
+    def checked(self, value: Any, path: str, depth: int) -> Any:
+        if type(value) in (dict, list) and depth > self.deepest:
+            raise LimitExceededError(f"{self.name} depth", limit=self.deepest, actual=depth)
+        if type(value) is dict:
+            return {
+                _key(key, path, self.cleaner): self.checked(item, f"{path}.{key}", depth + 1)
+                for key, item in value.items()
+            }
+        if type(value) is list:
+            return [
+                self.checked(item, f"{path}[{place}]", depth + 1)
+                for place, item in enumerate(value)
+            ]
+        return _scalar(value, path, self.cleaner)
 
 
 def _key(key: Any, path: str, cleaner: TextCleaner) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from hiermem_core.models.entries import MemoryEntry
+from hiermem_core.models.text import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -148,9 +149,4 @@ class RecallResult(ResultList["Hit | TurnHit"]):
 
 def _line(hit: Any) -> str:
     where = f"{hit.thread_id} #{hit.seq}" if isinstance(hit, TurnHit) else hit.namespace
-    text = " ".join(hit.content.split())
-    short = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-    return f"{hit.score:.2f}  {where}: {short}"
-
-
-_SHOWN = 100
+    return f"{hit.score:.2f}  {where}: {shortened(hit.content)}"

@@ -89,7 +89,8 @@ class ForgetReceipt:
     """What was forgotten, without any content.
 
     Attributes:
-        counts: Removed by this call, per store: `entries`, `turns`, `threads`, `notes`, `vectors`.
+        counts: Removed by this call, per store: `entries`, `turns`, `threads`, `notes`, `vectors`,
+            `patterns`, `sessions`, `steps`.
         failed: What could not be cleaned, `files` of the database or the vector `index`, with the
             error's type.
         remaining: How much is gone from the rows, and may still be in the files. Repeat the call,
@@ -150,6 +151,7 @@ class MemoryStats:
     Attributes:
         bytes: Of contents and metadata, in UTF-8.
         expired: Entries that expired and are not purged yet.
+        patterns: Entries that are the text of a pattern.
         engines: What answers each search mode, in words.
     """
 
@@ -158,6 +160,7 @@ class MemoryStats:
     entries_by_type: Mapping[str, int]
     bytes: int
     expired: int
+    patterns: int
     index: IndexStats
     cache: CacheStats
     generation: int

@@ -7,6 +7,9 @@ import unicodedata
 from typing import Any
 
 REPLACEMENT = "\ufffd"
+SHOWN = 100
+"""Characters of a text in a line for people."""
+
 _UNSTORABLE = re.compile(r"[\ud800-\udfff\x00]")
 
 
@@ -21,6 +24,12 @@ def folded(text: str) -> str:
     Letter case, digits and signs count.
     """
     return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def shortened(text: str) -> str:
+    """Return `text` on one line, cut to be shown."""
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
 
 
 class TextCleaner:

@@ -144,14 +144,14 @@ def _content(value: Any, cleaner: TextCleaner) -> str:
     return text
 
 
-def checked_key(value: Any, _: TextCleaner | None = None) -> str | None:
+def checked_key(value: Any, _: TextCleaner | None = None, *, name: str = "key") -> str | None:
     """Return a key that an entry may bear.
 
     Raises:
         InvalidInputError: It is no text, empty, or holds what no store can hold.
         LimitExceededError: It is longer than 1,024 characters.
     """
-    return None if value is None else _name("key", value, KEY_LIMIT)
+    return None if value is None else _name(name, value, KEY_LIMIT)
 
 
 def _tags(value: Any, _: TextCleaner | None = None) -> tuple[str, ...]:
@@ -179,19 +179,26 @@ def _passages(value: Any, cleaner: TextCleaner) -> tuple[str, ...] | None:
 def _ttl(value: Any, _: TextCleaner) -> float | None:
     if value is None:
         return None
-    seconds = _number("ttl", value)
+    seconds = checked_number("ttl", value)
     if not 0 < seconds <= _LONGEST_TTL:
         raise InvalidInputError("ttl", "must be more than 0 seconds and at most 100 years")
     return seconds
 
 
 def _trust(value: Any, _: TextCleaner | None = None) -> float | None:
-    if value is None:
-        return None
-    trust = _number("trust", value)
-    if not 0 <= trust <= 1:
-        raise InvalidInputError("trust", "must be between 0 and 1")
-    return trust
+    return None if value is None else checked_share("trust", value)
+
+
+def checked_share(name: str, value: Any) -> float:
+    """Return a number from 0 to 1.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    share = checked_number(name, value)
+    if not 0 <= share <= 1:
+        raise InvalidInputError(name, "must be between 0 and 1")
+    return share
 
 
 def _derived_from(value: Any, _: TextCleaner) -> tuple[str, ...]:
@@ -258,7 +265,7 @@ def _check_query(query: MemoryQuery) -> None:
         _one_of("mode", query.mode, _MODES)
     _one_of("fusion", query.fusion, _FUSIONS)
     if query.threshold is not None:
-        _number("threshold", query.threshold)
+        checked_number("threshold", query.threshold)
 
 
 def restrictions_of(query: MemoryQuery) -> Restrictions:
@@ -333,10 +340,15 @@ def checked_timeout(value: Any) -> float | None:
     """
     if value is None:
         return None
-    return min(max(0.0, _number("timeout", value)), _LONGEST_WAIT)
+    return min(max(0.0, checked_number("timeout", value)), _LONGEST_WAIT)
 
 
-def _number(name: str, value: Any) -> float:
+def checked_number(name: str, value: Any) -> float:
+    """Return a finite number.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
     if not isinstance(value, bool) and isinstance(value, int | float):
         with suppress(OverflowError):
             number = float(value)

@@ -55,16 +55,7 @@ class MemoryService:
         self._shared = shared
         self._forget = forget
         self._tenant = tenant_id
-        self._writing = EntryWriting(
-            shared.backend,
-            shared.vectoriser,
-            tenant_id=tenant_id,
-            clock=shared.clock,
-            merges=shared.merges,
-            metadata_limit=shared.metadata_limit,
-            tell=shared.tell,
-            after_write=shared.after_write,
-        )
+        self._writing = EntryWriting(shared, tenant_id)
         self._searching = EntrySearch(
             shared.backend, shared.vectoriser, tenant_id=tenant_id, clock=shared.clock
         )
@@ -351,10 +342,10 @@ class MemoryService:
         Args:
             ids: Of entries, up to 10,000.
             namespace: Its entries, and those below it.
-            thread_id: The thread with its turns and notes.
-            user_id: Entries and turns stored with it, and the notes of the threads they stood in,
-                which are learned anew from what is left.
-            everything: All entries and threads of the tenant.
+            thread_id: The thread with its turns and notes, and the session of its name.
+            user_id: Entries, patterns, sessions and turns stored with it, and the notes of the
+                threads these stood in, which are learned anew from what is left.
+            everything: All that the tenant has.
             dry_run: Count, and change nothing.
 
         Raises:

@@ -25,6 +25,7 @@ def stats_of(shared: Collaborators, tenant: str) -> MemoryStats:
         entries_by_type=counts.by_type,
         bytes=counts.bytes,
         expired=counts.expired,
+        patterns=counts.patterns,
         index=IndexStats(
             indexed=vectors.made,
             pending=vectors.waiting,

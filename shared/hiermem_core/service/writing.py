@@ -29,48 +29,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from hiermem_core.backends.records import Text
+    from hiermem_core.backends.records import EntryWrite, Text
     from hiermem_core.backends.restrictions import Restrictions
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
-    from hiermem_core.models.events import Event
-    from hiermem_core.protocols import Backend, Clock
+    from hiermem_core.models.patterns import Pattern
+    from hiermem_core.service.collaborators import Collaborators
     from hiermem_core.service.storing import Standing
-    from hiermem_core.service.vectorising import Vectoriser
 
 
 _CLEARED_AT_ONCE = 1000
 
 
 class EntryWriting:
-    """Write entries of one tenant.
+    """Write entries of one tenant."""
 
-    Args:
-        merges: An entry that says the same as a living one is counted, not stored again.
-        metadata_limit: Bytes of an entry's metadata as JSON.
-        tell: Takes the events of a change, after its commit.
-        after_write: Told of the tenant after each commit.
-    """
-
-    def __init__(
-        self,
-        backend: Backend,
-        vectoriser: Vectoriser,
-        *,
-        tenant_id: str,
-        clock: Clock,
-        merges: bool,
-        metadata_limit: int,
-        tell: Callable[[Event], None],
-        after_write: Callable[[str], None],
-    ) -> None:
-        self._backend = backend
-        self._vectoriser = vectoriser
+    def __init__(self, shared: Collaborators, tenant_id: str) -> None:
+        self._backend = shared.backend
+        self._vectoriser = shared.vectoriser
         self._tenant = tenant_id
-        self._clock = clock
-        self._merges = merges
-        self._metadata_limit = metadata_limit
-        self._tell = tell
-        self._go_on = after_write
+        self._clock = shared.clock
+        self._merges = shared.merges
+        self._metadata_limit = shared.metadata_limit
+        self._tell = shared.tell
+        self._go_on = shared.after_write
 
     def check(self, items: Sequence[Any]) -> tuple[dict[int, EntryDraft], list[Failure], int]:
         """Return the drafts that can be stored, by place, and the failures of the others.
@@ -138,10 +119,7 @@ class EntryWriting:
                 except HierMemError as error:
                     failed.append(Failure(place, draft.id, error))
             writer.put(ledger.writes)
-        waiting = [write.entry.id for write in ledger.writes if write.awaits_vector]
-        for write in ledger.writes:
-            self._tell(events.EntryStored(self._tenant, write.entry.id, write.entry.version))
-        self._after_write(waiting, cleaned if stored else 0)
+        waiting = self._after_store(ledger.writes, cleaned if stored else 0)
         return stored, failed, waiting
 
     def _enter(
@@ -157,6 +135,29 @@ class EntryWriting:
         write = write_of(entry, old, vector, awaits=awaits, digest=standing.digest)
         ledger.record(write, old)
         return entry
+
+    def learn(
+        self, draft: EntryDraft, pattern_of: Callable[[MemoryEntry, Pattern | None], Pattern]
+    ) -> Pattern:
+        """Store an entry and the pattern it is the text of, in one transaction; return the latter.
+
+        Args:
+            pattern_of: Makes the pattern of the entry, and of the one that it had.
+        """
+        cleaner = TextCleaner()
+        drafts = {0: self._checked(draft, cleaner, set())}
+        vectors = self._vectors_of(drafts)
+        now = to_the_millisecond(self._clock.now())
+        with self._backend.write(self._tenant, now) as writer:
+            ledger = Ledger(writer, merges=False)
+            ledger.open_for(drafts)
+            entry = self._enter(
+                ledger, drafts[0], ledger.standing(0, drafts[0]), vectors.get(0), now
+            )
+            pattern = pattern_of(entry, writer.patterns({entry.id}).get(entry.id))
+            writer.put([replace(write, pattern=pattern) for write in ledger.writes])
+        self._after_store(ledger.writes, cleaner.replaced)
+        return pattern
 
     def _vectors_of(self, drafts: Mapping[int, EntryDraft]) -> dict[int, MadeVector]:
         """Return vectors of the drafts that bring one or whose text is new, by place."""
@@ -235,10 +236,9 @@ class EntryWriting:
                 self._record_change(ledger, entry, old, vector, fields)
                 answers[entry_id] = entry
             writer.put(ledger.writes)
-        waiting = [write.entry.id for write in ledger.writes if write.awaits_vector]
         for write in ledger.writes:
             self._tell(events.EntryUpdated(self._tenant, write.entry.id, write.entry.version))
-        self._after_write(waiting, cleaned if ledger.writes else 0)
+        self._after_write(_waiting(ledger.writes), cleaned if ledger.writes else 0)
         failed.sort(key=lambda one: one.index)
         return answers, failed
 
@@ -339,8 +339,7 @@ class EntryWriting:
             self._tell(events.EntryStored(self._tenant, write.entry.id, write.entry.version))
         for entry_id in gone.values():
             self._tell(events.EntryDeleted(self._tenant, entry_id))
-        waiting = [write.entry.id for write in ledger.writes if write.awaits_vector]
-        self._after_write(waiting, cleaned)
+        self._after_write(_waiting(ledger.writes), cleaned)
         return ids
 
     def clear(self, restrictions: Restrictions) -> int:
@@ -356,6 +355,14 @@ class EntryWriting:
                 self._go_on(self._tenant)
                 return removed
 
+    def _after_store(self, writes: Sequence[EntryWrite], cleaned: int) -> list[str]:
+        """Tell of entries that were stored; return the ids of those that wait for their vector."""
+        for write in writes:
+            self._tell(events.EntryStored(self._tenant, write.entry.id, write.entry.version))
+        waiting = _waiting(writes)
+        self._after_write(waiting, cleaned)
+        return waiting
+
     def _after_write(self, waiting: Sequence[str], cleaned: int) -> None:
         if cleaned:
             self._tell(events.TextSanitised(self._tenant, cleaned))
@@ -368,6 +375,11 @@ def id_of(item: Any) -> str | None:
     """Return the id of what was to be stored, where it has one."""
     own = item.get("id") if isinstance(item, Mapping) else getattr(item, "id", None)
     return own if isinstance(own, str) else None
+
+
+def _waiting(writes: Sequence[EntryWrite]) -> list[str]:
+    """Return the ids of the entries that wait for their vector."""
+    return [write.entry.id for write in writes if write.awaits_vector]
 
 
 def _is_embedded(standing: Standing, draft: EntryDraft) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.storage.database import Database
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 _VERSION_KEY = "schema_version"
 
@@ -71,6 +71,12 @@ def _add_learning(connection: Connection) -> None:
     )
 
 
+def _add_runs(connection: Connection) -> None:
+    """Add the tables of patterns, sessions and their steps, unless a step before has."""
+    for table in (tables.patterns, tables.sessions, tables.trajectories):
+        table.create(connection, checkfirst=True)
+
+
 def _add_column(connection: Connection, table: str, column: str, kind: str) -> None:
     """Add a column, unless a step before has created the table with it."""
     if column not in {found["name"] for found in inspect(connection).get_columns(table)}:
@@ -81,6 +87,7 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     1: _add_entries,
     2: _add_passages,
     3: _add_learning,
+    4: _add_runs,
 }
 """`STEPS[n]` brings schema n to n + 1, inside the transaction of the migration."""
 

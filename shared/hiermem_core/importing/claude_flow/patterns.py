@@ -1,13 +1,14 @@
-"""Patterns, sessions and their steps, of the formats that have them.
+"""Patterns of the formats that have them.
 
-A pattern becomes the procedural entry that search finds: namespace `patterns`, its name as the key.
-Sessions and steps have no place in a tenant's memory; each is counted as `unsupported`.
+A pattern comes with the procedural entry that search finds: namespace `patterns`, its name as the
+key.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hiermem_core.errors import InvalidInputError
 from hiermem_core.importing.names import namespace_of
 from hiermem_core.importing.reading import (
     Facts,
@@ -15,10 +16,13 @@ from hiermem_core.importing.reading import (
     json_column,
     optional_text,
     read_each,
+    record_error,
 )
-from hiermem_core.importing.records import SQLITE, skipped
+from hiermem_core.importing.records import SQLITE, PatternFacts
 from hiermem_core.importing.times import moment_of, sql_or_seconds
 from hiermem_core.importing.values import Value, compact_json, value_of
+from hiermem_core.models.patterns import FIRST_CONFIDENCE, PATTERNS
+from hiermem_core.sessions.checking import checked_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,17 +30,14 @@ if TYPE_CHECKING:
     from hiermem_core.importing.databases import Row
     from hiermem_core.importing.reading import Reading
     from hiermem_core.importing.records import Record
-    from hiermem_core.importing.report import Kind
 
 BANK = "claude-flow/reasoning-bank"
 MODEL = "claude-flow/reasoning-bank-model"
 LATER = "claude-flow/v3"
 HIVE = "claude-flow/collective"
 
-PATTERNS = "patterns"
-"""The namespace of the entries that patterns are."""
-
 _SURE = 1.0
+_MOST = 2**62
 
 
 def read_bank(rows: Iterable[tuple[str, Row]], reading: Reading) -> Iterator[Record]:
@@ -110,19 +111,6 @@ def read_neural(rows: Iterable[tuple[str, Row]], reading: Reading) -> Iterator[R
     yield from read_each(rows, read, kind="pattern")
 
 
-def read_unsupported(rows: Iterable[tuple[str, Row]], *, kind: Kind, name: str) -> Iterator[Record]:
-    """Yield rows that have no place here, each as one that is not imported.
-
-    Args:
-        name: The column that names one.
-    """
-
-    def read(row: Row) -> Record:
-        return skipped(row.text(name) or kind, "unsupported", kind=kind)
-
-    yield from read_each(rows, read, kind=kind)
-
-
 def _of_bank(row: Row, reading: Reading) -> Record:
     source_id, raw = row.needed("id"), json_column(row.text("pattern_data"))
     data = raw if isinstance(raw, dict) else {"content": raw}
@@ -145,7 +133,7 @@ def _of_bank(row: Row, reading: Reading) -> Record:
         key=optional_text(data["original_key"]),
         id=source_id,
         type=row.text("type"),
-        created_at=_moment(row.get("created_at")),
+        created_at=moment(row.get("created_at")),
         fields={
             "confidence": row.get("confidence"),
             **{name: data.get(name) for name in ("title", "domain", "agent", "task_type")},
@@ -180,26 +168,31 @@ def _pattern(
         type="pattern",
         tags=tags or (),
         metadata=metadata,
-        created_at=_moment(created_at),
-        updated_at=_moment(updated_at),
-        fields={
-            "confidence": _clamped(confidence, reading),
-            "uses": uses or None,
-            "pattern_data": known,
-        },
+        created_at=moment(created_at),
+        updated_at=moment(updated_at),
         precedence=SQLITE,
-        kind="pattern",
+        pattern=_facts(known, _clamped(confidence, reading), uses),
     )
     return entry_record(facts, reading)
 
 
-def _clamped(confidence: Any, reading: Reading) -> Any:
+def _facts(data: dict[str, Any], confidence: float, uses: Any) -> PatternFacts:
+    try:
+        kept = checked_data(data) or {}
+    except InvalidInputError as error:
+        raise record_error(error) from error
+    counted = uses if isinstance(uses, int) and not isinstance(uses, bool) else 0
+    return PatternFacts(kept, confidence, min(max(0, counted), _MOST))
+
+
+def _clamped(confidence: Any, reading: Reading) -> float:
     if isinstance(confidence, bool) or not isinstance(confidence, int | float):
-        return None
+        return FIRST_CONFIDENCE
     if not 0 <= confidence <= _SURE:
         reading.warn("confidence_clamped")
-    return min(_SURE, max(0.0, confidence))
+    return float(min(_SURE, max(0.0, confidence)))
 
 
-def _moment(value: Any) -> Any:
+def moment(value: Any) -> Any:
+    """Return a time of SQL text, or of a number in whatever unit; `None` of none."""
     return sql_or_seconds(value) if isinstance(value, str) else moment_of(value)

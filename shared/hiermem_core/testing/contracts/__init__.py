@@ -48,6 +48,7 @@ from hiermem_core.testing.contracts.learning_turns import LearnedTurnsContract
 from hiermem_core.testing.contracts.limits import LimitContract
 from hiermem_core.testing.contracts.memory import ThreadMemoryContract
 from hiermem_core.testing.contracts.observing import ObservingContract, RolledBackContract
+from hiermem_core.testing.contracts.patterns import PatternContract
 from hiermem_core.testing.contracts.properties import ContextPropertiesContract
 from hiermem_core.testing.contracts.properties_notes import NotesPropertiesContract
 from hiermem_core.testing.contracts.recalled_context import RecalledContextContract
@@ -56,6 +57,7 @@ from hiermem_core.testing.contracts.searching import SearchContract
 from hiermem_core.testing.contracts.searching_filters import FilterContract
 from hiermem_core.testing.contracts.searching_vectors import SemanticContract
 from hiermem_core.testing.contracts.searching_words import HybridContract, KeywordContract
+from hiermem_core.testing.contracts.sessions import SessionContract
 from hiermem_core.testing.contracts.threads import ThreadStoreContract
 from hiermem_core.testing.contracts.updating import UpdatingContract
 from hiermem_core.testing.contracts.updating_by_hosts import HostMemoryContract
@@ -88,6 +90,7 @@ __all__ = [
     "NotesPropertiesContract",
     "ObservingContract",
     "PassageContract",
+    "PatternContract",
     "PersistenceContract",
     "RecallContract",
     "RecalledContextContract",
@@ -96,6 +99,7 @@ __all__ = [
     "RolledBackContract",
     "SearchContract",
     "SemanticContract",
+    "SessionContract",
     "TextContract",
     "ThreadMemoryContract",
     "ThreadStoreContract",

@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from hiermem_core.errors import InvalidInputError, ThreadNotFoundError
+from hiermem_core.forgetting.erasing import STORES
 from hiermem_core.models.events import Forgotten
 from hiermem_core.models.notes import Fact, ThreadState
 from hiermem_core.models.turns import TurnDraft
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from hiermem_core.testing.clocks import FakeClock
     from hiermem_core.testing.embedders import FakeEmbedder
 
-NOTHING = {"entries": 0, "turns": 0, "threads": 0, "notes": 0, "vectors": 0}
+NOTHING = dict.fromkeys(STORES, 0)
 
 
 class ForgettingContract(MemoryContract):

@@ -1,0 +1,1 @@
+"""Sessions: what agents saw, did and got, step by step."""
