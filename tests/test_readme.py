@@ -46,9 +46,10 @@ def test_the_python_examples_run_and_print_what_they_promise(tmp_path):
     assert printed[4] == "On 4 May.\n"
     assert "And where do we sleep?" in printed[5]
     assert printed[6] == "At the Sakura inn.\n"
-    assert "Which inn?" in printed[7]
-    assert "We land in Kyoto on 4 May." in printed[8]
-    assert "At the Sakura inn." in printed[8]
+    assert printed[7] == "Prefers meetings in the morning\n1\n"
+    assert "Which inn?" in printed[8]
+    assert "We land in Kyoto on 4 May." in printed[9]
+    assert "At the Sakura inn." in printed[9]
 
 
 @pytest.mark.parametrize("framework", ["langchain_hiermem", "llamaindex_hiermem"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hiermem_core import HierMem
 
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[2]
 
 TALK = """
     import json, os, signal, sys
