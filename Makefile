@@ -24,7 +24,7 @@ conformance: conformance-langchain conformance-llamaindex  ## the frameworks' ow
 
 conformance-langchain: $(VENV)/.develop  ## LangChain's and LangGraph's own tests; downloads them
 	$(BIN)/python -m pip install --quiet --editable ".[all]" --group conformance
-	$(BIN)/pytest --numprocesses=$(WORKERS) tests/conformance
+	$(BIN)/pytest --numprocesses=$(WORKERS) -rs tests/conformance
 
 conformance-llamaindex: $(VENV)/.develop  ## LlamaIndex's own tests; LLAMA_INDEX_TESTS names a checkout's
 	$(BIN)/python tests/conformance/llamaindex.py
