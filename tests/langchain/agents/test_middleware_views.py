@@ -31,7 +31,8 @@ from hiermem_core import (
 )
 from langchain_hiermem import HierMemContext, HierMemMiddleware
 from langchain_hiermem.identity import tenant_of, thread_of
-from langchain_hiermem.runs import start_of_last_exchange, start_of_run, to_store, turn_id_of
+from langchain_hiermem.naming import turn_id_of
+from langchain_hiermem.runs import start_of_last_exchange, start_of_run, to_store
 from langchain_hiermem.schemas import schemas_of
 from langchain_hiermem.views import SystemPrompt
 
