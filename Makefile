@@ -48,6 +48,9 @@ bench: $(VENV)/.develop  ## measure beside the peers; prints tables, writes benc
 	$(BIN)/python benchmarks/context_cost.py
 	$(BIN)/python benchmarks/learning_cost.py
 	$(BIN)/python benchmarks/working_memory.py
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group bench
+	$(BIN)/python benchmarks/langchain_overhead.py
+	$(BIN)/python benchmarks/langgraph_store.py
 	$(BIN)/python benchmarks/llamaindex_overhead.py
 	$(BIN)/python benchmarks/importing.py
 	$(BIN)/python benchmarks/search_scale.py

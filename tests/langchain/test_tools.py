@@ -6,6 +6,7 @@ import asyncio
 import json
 
 import pytest
+from blockbuster import blockbuster_ctx
 
 from hiermem_core import InvalidInputError, MissingExtraError
 from langchain_hiermem import create_memory_tools
@@ -65,6 +66,16 @@ async def test_lc25_async_does_the_same(hiermem):
     assert plain[:3] == plain[3:]
     assert json.loads(told[1][1])["memories"][0]["content"] == "Ann likes tea"
     assert json.loads(told[4][1])["memories"][0]["content"] == "Ann likes tea"
+
+
+async def test_lc26_no_tool_blocks_the_loop(tools):
+    with blockbuster_ctx():
+        entry_id = json.loads(await tools["remember"].ainvoke({"content": "Ann likes tea"}))["id"]
+        found = await tools["recall"].ainvoke({"query": "tea"})
+        gone = await tools["forget"].ainvoke({"id": entry_id})
+
+    assert json.loads(found)["memories"][0]["id"] == entry_id
+    assert json.loads(gone)["status"] == "forgotten"
 
 
 def test_names_can_be_prefixed_and_writing_left_out(alice):
