@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+LOWEST := $(VENV)-lowest
 PROPERTIES := p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p10_ or p11_ or p12_ or p13_ or p14_ or a29_ or a49_ or working_rules or d11_what
 WORKERS ?= auto
 
-.PHONY: demo test test-long conformance conformance-langchain conformance-llamaindex lint format bench docs clean
+.PHONY: demo test test-lowest test-long conformance conformance-langchain conformance-llamaindex lint format bench docs clean
 
 demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no server
 	@$(BIN)/hiermem demo
@@ -13,6 +14,10 @@ demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no serv
 
 test: $(VENV)/.develop  ## run every test
 	$(BIN)/pytest --numprocesses=$(WORKERS)
+
+test-lowest: $(LOWEST)/plain/.ready $(LOWEST)/agents/.ready  ## the LangChain plugin at the lowest versions it declares
+	$(LOWEST)/plain/bin/pytest --numprocesses=$(WORKERS) tests/langchain --ignore=tests/langchain/agents
+	$(LOWEST)/agents/bin/pytest --numprocesses=$(WORKERS) tests/langchain
 
 test-long: $(VENV)/.develop  ## properties with a thousand examples each, kills at 20,000 vectors, 10,000 turns; takes a while
 	$(BIN)/pytest --numprocesses=$(WORKERS) --hypothesis-profile=long --timeout=1200 -k "$(PROPERTIES)"
@@ -24,7 +29,7 @@ conformance: conformance-langchain conformance-llamaindex  ## the frameworks' ow
 
 conformance-langchain: $(VENV)/.develop  ## LangChain's and LangGraph's own tests; downloads them
 	$(BIN)/python -m pip install --quiet --editable ".[all]" --group conformance
-	$(BIN)/pytest --numprocesses=$(WORKERS) tests/conformance
+	$(BIN)/pytest --numprocesses=$(WORKERS) -rs tests/conformance
 
 conformance-llamaindex: $(VENV)/.develop  ## LlamaIndex's own tests; LLAMA_INDEX_TESTS names a checkout's
 	$(BIN)/python tests/conformance/llamaindex.py
@@ -43,6 +48,9 @@ bench: $(VENV)/.develop  ## measure beside the peers; prints tables, writes benc
 	$(BIN)/python benchmarks/context_cost.py
 	$(BIN)/python benchmarks/learning_cost.py
 	$(BIN)/python benchmarks/working_memory.py
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group bench
+	$(BIN)/python benchmarks/langchain_overhead.py
+	$(BIN)/python benchmarks/langgraph_store.py
 	$(BIN)/python benchmarks/llamaindex_overhead.py
 	$(BIN)/python benchmarks/importing.py
 	$(BIN)/python benchmarks/search_scale.py
@@ -52,7 +60,7 @@ docs: $(VENV)/.develop  ## write docs/cli.md from the commands
 	$(BIN)/python docs/write_cli.py
 
 clean:  ## remove what make has made
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) dist build .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.pip:
 	@echo "Making a virtual environment in $(VENV) ..."
@@ -71,3 +79,15 @@ $(VENV)/.develop: pyproject.toml | $(VENV)/.pip
 	@echo "Installing HierMem and what its tests need ..."
 	@$(BIN)/python -m pip install --quiet --editable ".[all]" --group test --group sources --group lint
 	@touch $@ $(VENV)/.demo
+
+$(LOWEST)/plain/.ready: EXTRAS := chroma,embed,langchain,langchain-classic,langgraph
+$(LOWEST)/plain/.ready: CONSTRAINTS := tests/lowest.txt
+$(LOWEST)/agents/.ready: EXTRAS := agents,chroma,embed,langchain,langchain-classic,langgraph
+$(LOWEST)/agents/.ready: CONSTRAINTS := tests/lowest-agents.txt
+
+$(LOWEST)/%/.ready: pyproject.toml tests/lowest.txt tests/lowest-agents.txt
+	@echo "Installing the lowest versions of $(CONSTRAINTS) ..."
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(@D)/bin/python -m pip install --quiet --editable ".[$(EXTRAS)]" --group test --constraint $(CONSTRAINTS)
+	@touch $@

@@ -22,7 +22,7 @@ import time
 import zlib
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -120,9 +120,9 @@ def calls(store: BaseStore, size: int) -> dict[str, Callable[[], object]]:
     dice = random.Random(1)
     fresh = iter(items(1_000_000))
 
-    def put() -> None:
+    def put(*, index: Literal[False] | list[str]) -> None:
         item = next(fresh)
-        store.put(("bench", "fresh"), item.key, item.value, index=["text"])
+        store.put(("bench", "fresh"), item.key, item.value, index=index)
 
     def asked() -> str:
         return " ".join(dice.choices(WORDS, k=3))
@@ -141,7 +141,8 @@ def calls(store: BaseStore, size: int) -> dict[str, Callable[[], object]]:
         "vector search with a filter": lambda: store.search(
             ("bench",), query=asked(), filter={"kind": dice.randrange(KINDS)}
         ),
-        "put": put,
+        "put": lambda: put(index=False),
+        "put with a vector": lambda: put(index=["text"]),
     }
     if isinstance(store, SqliteStore) and not HAS_EXTENSIONS:
         return {name: call for name, call in everything.items() if "vector" not in name}

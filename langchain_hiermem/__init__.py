@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from langchain_hiermem.memory import HierMemMemory
     from langchain_hiermem.messages import message_to_turn, turn_to_message
     from langchain_hiermem.middleware import HierMemMiddleware
-    from langchain_hiermem.retrievers import HierMemRetriever
+    from langchain_hiermem.retrievers import HierMemRetriever, WorkingMemoryRetriever
     from langchain_hiermem.store import HierMemStore
     from langchain_hiermem.tools import create_memory_tools
 
@@ -31,6 +31,7 @@ __all__ = [
     "HierMemMiddleware",
     "HierMemRetriever",
     "HierMemStore",
+    "WorkingMemoryRetriever",
     "count_tokens",
     "create_memory_tools",
     "history_factory",
@@ -46,6 +47,7 @@ _HOMES = {
     "HierMemMiddleware": "middleware",
     "HierMemRetriever": "retrievers",
     "HierMemStore": "store",
+    "WorkingMemoryRetriever": "retrievers",
     "count_tokens": "counting",
     "create_memory_tools": "tools",
     "history_factory": "chat_history",

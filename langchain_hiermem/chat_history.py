@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from uuid import UUID, uuid5
 from weakref import WeakKeyDictionary
 
 from langchain_core.chat_history import BaseChatMessageHistory
@@ -17,15 +16,15 @@ from hiermem_core import (
     NotFoundError,
     ThreadNotFoundError,
     TurnConflictError,
-    TurnDraft,
-    fingerprint,
 )
-from langchain_hiermem.messages import merge_chunks, message_to_turn, turn_to_message
+from langchain_hiermem.messages import merge_chunks, turn_to_message
+from langchain_hiermem.naming import further
+from langchain_hiermem.runs import drafts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hiermem_core import Context, Thread, Turn
+    from hiermem_core import Context, Thread, Turn, TurnDraft
 
 REMOVE_ALL = "__remove_all__"
 """LangGraph's id of a `RemoveMessage` that means every message."""
@@ -48,7 +47,6 @@ HISTORY_FIELDS: list[ConfigurableFieldSpec] = [
 ]
 """For `RunnableWithMessageHistory(..., history_factory_config=HISTORY_FIELDS)`."""
 
-_TURN_IDS = UUID("b6c52e3a-2f0e-5a57-9d0b-0b9f6f0c6d1e")
 _logger = logging.getLogger("langchain_hiermem")
 _failed_writes: WeakKeyDictionary[HierMem, dict[tuple[str, str], BaseException]] = (
     WeakKeyDictionary()
@@ -181,18 +179,21 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
             stored = self._turns() if is_removing else ()
             fresh, removing = parted(full, {str(t.id): turn_to_message(t).id for t in stored})
             try:
-                self._append([draft_of(message, self._key[1]) for message in fresh], removing)
+                self._append(drafts_of(fresh, self._thread.id), removing)
             except NotFoundError:
                 continue
             return
 
     def _append(self, drafts: Sequence[TurnDraft], removing: Sequence[str]) -> None:
-        """Append; a message whose stored turn was edited since is a further turn."""
+        """Append; a message whose id stands for another content is a further turn."""
         while True:
             try:
                 self._thread.append(drafts, removing=removing)
             except TurnConflictError as conflict:
-                drafts = [further(d) if d.id == conflict.turn_id else d for d in drafts]
+                drafts = [
+                    further(draft) if place in conflict.places else draft
+                    for place, draft in enumerate(drafts)
+                ]
             else:
                 return
 
@@ -236,24 +237,6 @@ def viewed(turn: Turn) -> BaseMessage:
         whole = replace(turn, origin=replace(turn.origin, is_stale=False))
         message.id = turn_to_message(whole).id
     return message
-
-
-def draft_of(message: BaseMessage, thread_id: str) -> TurnDraft:
-    """Return the draft of a message; its id makes a repeated write harmless.
-
-    Thread, message id and content give the turn's id, so one message id may come with other
-    content, or in another thread. A message without id gets a fresh one.
-    """
-    draft = message_to_turn(message)
-    if message.id is None:
-        return draft
-    name = "\n".join((thread_id, message.id, fingerprint(draft)))
-    return replace(draft, id=str(uuid5(_TURN_IDS, name)))
-
-
-def further(draft: TurnDraft) -> TurnDraft:
-    """Return the draft under the next id of its message; the same one each time."""
-    return replace(draft, id=str(uuid5(_TURN_IDS, str(draft.id))))
 
 
 def parted(

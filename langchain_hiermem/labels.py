@@ -7,9 +7,16 @@ percent-encoded, and so is a `%` that would read as such a code; everything else
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from langgraph.store.base import InvalidNamespaceError, PutOp, validate_op_namespace
+from langgraph.store.base import (
+    InvalidNamespaceError,
+    ListNamespacesOp,
+    PutOp,
+    SearchOp,
+    validate_op_namespace,
+)
 
 from hiermem_core import InvalidInputError
 
@@ -56,6 +63,16 @@ def check_labels(op: Op) -> None:
     validate_op_namespace(op)
     if isinstance(op, PutOp) and not op.namespace:
         raise InvalidNamespaceError("the namespace has no label; name at least one")
+    if any(
+        "\x00" in label for label in _labels_in(op)
+    ):  # LangGraph looks for it itself since 4.3.1
+        raise InvalidNamespaceError("a label holds NUL; take it out")
+
+
+def _labels_in(op: Op) -> Iterable[str]:
+    if isinstance(op, ListNamespacesOp):
+        return chain.from_iterable(condition.path for condition in op.match_conditions or ())
+    return op.namespace_prefix if isinstance(op, SearchOp) else op.namespace
 
 
 def common_prefix(conditions: Iterable[MatchCondition]) -> Labels:

@@ -46,8 +46,7 @@ from hiermem_core import (
     ToolCall,
     TurnDraft,
     dump_json,
-    from_plain,
-    load_json,
+    load_plain,
     text_of,
 )
 from langchain_hiermem.blocks import blocks_of_parts, call_block
@@ -106,7 +105,7 @@ def restored_message(turn: TurnDraft) -> BaseMessage | None:
     if turn.origin is None or turn.origin.framework != FRAMEWORK or turn.origin.is_stale:
         return None
     try:
-        (message,) = messages_from_dict([from_plain(load_json(turn.origin.dump))])
+        (message,) = messages_from_dict([load_plain(turn.origin.dump)])
     except Exception:  # noqa: BLE001 - a damaged dump may fail anywhere; the neutral form serves
         return None
     return None if isinstance(message, RemoveMessage) else _full(message)

@@ -9,6 +9,7 @@ from langchain.agents.middleware import AgentMiddleware, AgentState
 
 from hiermem_core import HierMem, InvalidInputError, ModelInfo, TurnConflictError
 from langchain_hiermem.identity import tenant_of, thread_of
+from langchain_hiermem.naming import turn_id_of
 from langchain_hiermem.recalls import RecalledHits
 from langchain_hiermem.runs import (
     instructions,
@@ -17,7 +18,6 @@ from langchain_hiermem.runs import (
     start_of_last_exchange,
     start_of_run,
     to_store,
-    turn_id_of,
 )
 from langchain_hiermem.schemas import schemas_of
 from langchain_hiermem.tellings import ToldOnce, logger
@@ -297,7 +297,7 @@ def _append(thread: Thread, drafts: Sequence[TurnDraft]) -> None:
         try:
             thread.append(drafts)
         except TurnConflictError as conflict:
-            drafts = [draft for draft in drafts if draft.id != conflict.turn_id]
+            drafts = [it for place, it in enumerate(drafts) if place not in conflict.places]
         else:
             return
 

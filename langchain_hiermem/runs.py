@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from uuid import UUID, uuid5
 
 from langchain_core.messages import RemoveMessage, SystemMessage
 
 from langchain_hiermem.messages import message_to_turn
+from langchain_hiermem.naming import turn_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -16,18 +16,8 @@ if TYPE_CHECKING:
 
     from hiermem_core import TurnDraft
 
-_TURN_IDS = UUID("5d0b2f0a-6f4b-5c0e-8c3b-0a54a6c1d9c7")
 _STANDING = frozenset({"system", "developer"})
 _PAGE = 64
-
-
-def turn_id_of(message: BaseMessage, thread_id: str) -> str | None:
-    """Return the id that a message's turn has in a thread; `None` for a message without id.
-
-    Thread and message id give it, whatever the message says: a message that was changed in a
-    graph's state stays the turn it was stored as.
-    """
-    return None if message.id is None else str(uuid5(_TURN_IDS, f"{thread_id}\n{message.id}"))
 
 
 def start_of_run(

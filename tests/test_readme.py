@@ -47,9 +47,10 @@ def test_the_python_examples_run_and_print_what_they_promise(tmp_path):
     assert printed[5] == "On 4 May.\n"
     assert "And where do we sleep?" in printed[6]
     assert printed[7] == "At the Sakura inn.\n"
-    assert "Which inn?" in printed[8]
-    assert "We land in Kyoto on 4 May." in printed[9]
-    assert "At the Sakura inn." in printed[9]
+    assert printed[8] == "Prefers meetings in the morning\n1\n"
+    assert "Which inn?" in printed[9]
+    assert "We land in Kyoto on 4 May." in printed[10]
+    assert "At the Sakura inn." in printed[10]
 
 
 @pytest.mark.parametrize("framework", ["langchain_hiermem", "llamaindex_hiermem"])

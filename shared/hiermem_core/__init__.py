@@ -66,7 +66,14 @@ if TYPE_CHECKING:
     from hiermem_core.models.health import ComponentHealth, Health, TenantStats
     from hiermem_core.models.notes import Fact, ThreadState
     from hiermem_core.models.patterns import Pattern, PatternHit
-    from hiermem_core.models.plain import PlainEncoder, dump_json, from_plain, load_json, to_plain
+    from hiermem_core.models.plain import (
+        PlainEncoder,
+        dump_json,
+        from_plain,
+        load_json,
+        load_plain,
+        to_plain,
+    )
     from hiermem_core.models.queries import Hit, MemoryQuery, RecallResult, SearchResult, TurnHit
     from hiermem_core.models.results import (
         BulkInsertResult,
@@ -250,6 +257,7 @@ __all__ = [
     "from_plain",
     "import_memories",
     "load_json",
+    "load_plain",
     "memory_block",
     "restore_backup",
     "text_of",
@@ -381,6 +389,7 @@ _HOMES = {
     "from_plain": "models.plain",
     "import_memories": "importing.importer",
     "load_json": "models.plain",
+    "load_plain": "models.plain",
     "memory_block": "context.memory_block",
     "restore_backup": "exporting.restoring",
     "text_of": "models.turns",

@@ -175,10 +175,15 @@ class KeyConflictError(ConflictError):
 
 
 class TurnConflictError(ConflictError):
-    """The thread holds another content under this turn id."""
+    """The thread holds another content under this turn id.
 
-    def __init__(self, turn_id: str) -> None:
+    Attributes:
+        places: Of the turns to append, those it is true of, from 0; `turn_id` is the first one's.
+    """
+
+    def __init__(self, turn_id: str, places: tuple[int, ...] = (0,)) -> None:
         self.turn_id = turn_id
+        self.places = places
         super().__init__(
             f"turn {turn_id!r} is stored with other content; use edit_turn or another id"
         )

@@ -34,6 +34,10 @@ class InMemoryChatMessageHistory(HierMemChatMessageHistory):
 '''
 
 IMPORTS = {
+    r"from langchain_core\.chat_history import \(\s*BaseChatMessageHistory,\s*InMemory\w+,\s*\)": (
+        "from langchain_core.chat_history import BaseChatMessageHistory\n"
+        "from shim import InMemoryChatMessageHistory"
+    ),
     r"from langchain_core\.chat_history import InMemoryChatMessageHistory": (
         "from shim import InMemoryChatMessageHistory"
     ),
@@ -48,3 +52,13 @@ def test_the_tests_of_a_runnable_with_history(tmp_path):
 
     assert failed == [], told
     assert passed == 23
+
+
+def test_the_test_of_a_history_in_memory(tmp_path):
+    """The others of this file are of the base class, or of what it warns of."""
+    passed, failed, told = CORE.run(
+        tmp_path, "chat_history/test_chat_history.py", only="test_in_memory_history_initialization"
+    )
+
+    assert failed == [], told
+    assert passed == 1

@@ -26,6 +26,11 @@ SHOWN = {
         "['Invoice 4711 is due in May']",
         "At nine.",
     ],
+    "cached_retriever": [
+        "Prefers meetings in the morning",
+        "1 from memory, 19 joined, 2 asked",
+        "2 known now",
+    ],
 }
 
 

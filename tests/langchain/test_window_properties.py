@@ -31,6 +31,7 @@ COUNTERS = (
     FunctionCounter(len, id="characters"),
     FunctionCounter(lambda text: len(text.split()), id="words"),
 )
+BACKENDS = ("sqlite", "chroma", "hybrid")
 REPLY_TOKENS = 3
 LEFT_OUT = {
     "turns_trimmed",
@@ -48,9 +49,10 @@ class Case:
     batches: list[list[BaseMessage]]
     budget: int
     counter: object
+    backend: str
 
     def open(self):
-        return HierMem.open(":memory:", counter=self.counter)
+        return HierMem.open(":memory:", counter=self.counter, backend=self.backend)
 
     def write(self, hiermem):
         """Write the thread, batch by batch, and return its history."""
@@ -131,7 +133,7 @@ def batches():
 
 def cases():
     budgets = st.integers(0, 300) | st.integers(100, 4000) | st.integers(100, 4000)
-    return st.builds(Case, batches(), budgets, st.sampled_from(COUNTERS))
+    return st.builds(Case, batches(), budgets, st.sampled_from(COUNTERS), st.sampled_from(BACKENDS))
 
 
 def window_of(history, budget):

@@ -6,7 +6,6 @@ import asyncio
 import copy
 
 import pytest
-from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -347,6 +346,8 @@ def test_a_tool_that_is_a_class_is_cached_too(kept):
 
 
 def test_an_agent_uses_the_cached_tools(tools, kept):
+    agents = pytest.importorskip("langchain.agents", reason="needs the extra agents")
+
     class Calling(GenericFakeChatModel):
         def bind_tools(self, tools, **kwargs):
             return self
@@ -356,7 +357,7 @@ def test_an_agent_uses_the_cached_tools(tools, kept):
         return AIMessage("", tool_calls=[{"name": "search_memories", "args": args, "id": number}])
 
     model = Calling(messages=iter([call("1"), call("2"), call("3"), AIMessage("done")]))
-    agent = create_agent(model, create_working_memory(tools))
+    agent = agents.create_agent(model, create_working_memory(tools))
 
     said = agent.invoke({"messages": [("user", "what tea?")]})["messages"]
 

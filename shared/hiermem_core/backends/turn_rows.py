@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, delete, insert, select, update
+from sqlalchemy import and_, bindparam, delete, insert, select, update
 
 from hiermem_core.backends.keywords import add_keywords, remove_keywords, turn_scope
 from hiermem_core.backends.tenants import count_turn_change, known_tenant
@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 _S, _P = searchable.c, participants.c
 _SPOKEN = frozenset({"user", "assistant"})
 _ORIGIN = (0, 0, None)
+_NEWEST = (
+    select(_S.position, _S.part, _S.created_at)
+    .where(_S.thread == bindparam("of"))
+    .order_by(_S.seq.desc())
+    .limit(1)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +141,7 @@ class TurnRows:
             self._vectors.await_vectors(connection, tenant, following)
 
     def _placed(self, connection: Connection, thread: int, found: Sequence[Turn]) -> list[_Row]:
-        newest = select(_S.position, _S.part, _S.created_at).where(_S.thread == thread)
-        last = connection.execute(newest.order_by(_S.seq.desc()).limit(1)).first()
+        last = connection.execute(_NEWEST, {"of": thread}).first()
         position, part, before = last or _ORIGIN
         rows = []
         for number, turn in zip(

@@ -74,6 +74,16 @@ def load_json(text: str) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+def load_plain(text: str) -> Any:
+    """Return the value whose plain form `dump_json` wrote.
+
+    Raises:
+        ValueError: It is not JSON.
+    """
+    value = load_json(text)
+    return from_plain(value) if _TAG in text else value
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(name)
 

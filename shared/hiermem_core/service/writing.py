@@ -162,16 +162,17 @@ class EntryWriting:
     def _vectors_of(self, drafts: Mapping[int, EntryDraft]) -> dict[int, MadeVector]:
         """Return vectors of the drafts that bring one or whose text is new, by place."""
         own = self._given({place: draft.embedding for place, draft in drafts.items()})
-        if self._vectoriser.is_on and len(own) < len(drafts):
+        texts = {place: embedded_text(it) for place, it in drafts.items() if place not in own}
+        texts = {place: text for place, text in texts.items() if text}
+        if self._vectoriser.is_on and texts:
+            missing = {place: drafts[place] for place in texts}
             with self._backend.read(self._tenant, self._clock.now()) as reader:
                 ledger = Ledger(reader, merges=self._merges)
-                missing = {place: draft for place, draft in drafts.items() if place not in own}
                 ledger.open_for(missing)
             wanted = {
-                place: text
+                place: texts[place]
                 for place, draft in missing.items()
-                if (text := embedded_text(draft))
-                and not _is_embedded(ledger.standing(place, draft), draft)
+                if not _is_embedded(ledger.standing(place, draft), draft)
             }
             own |= self._vectoriser.vectors_of(wanted)
         return own
@@ -321,7 +322,8 @@ class EntryWriting:
                 ).id
                 for place, draft in drafts.items()
             ]
-            others = writer.by_key({*deleting, *refreshing})
+            names = {*deleting, *refreshing}
+            others = writer.by_key(names) if names else {}
             named = {name: kept for name, kept in others.items() if kept.entry.id not in ids}
             gone = {named[name].number: named[name].entry.id for name in deleting if name in named}
             writer.put(ledger.writes)

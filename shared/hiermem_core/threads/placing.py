@@ -44,7 +44,8 @@ def placed_after(
     """
     known = dict(known)
     placed = []
-    for turn in turns:
+    conflicts = []
+    for place, turn in enumerate(turns):
         stored = known.get(turn.id) if turn.id is not None else None
         if stored is None:
             last_seq += 1
@@ -58,8 +59,10 @@ def placed_after(
             )
             known[str(stored.id)] = stored
         elif fingerprint(stored) != fingerprint(turn):
-            raise TurnConflictError(str(turn.id))
+            conflicts.append(place)
         placed.append(stored)
+    if conflicts:
+        raise TurnConflictError(str(turns[conflicts[0]].id), tuple(conflicts))
     return placed
 
 

@@ -14,6 +14,7 @@ from hiermem_core.models.text import is_clean
 from hiermem_core.models.threads import ThreadInfo, TurnList
 from hiermem_core.storage import tables
 from hiermem_core.storage.database import slices
+from hiermem_core.storage.given import as_given, given
 from hiermem_core.threads.rows import turn_of
 from hiermem_core.threads.tally import Count, Tally
 
@@ -63,10 +64,12 @@ _OF_IDS = (
     select(_T.id)
     .select_from(tables.turns.join(tables.threads))
     .where(_H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id"))
-    .where(_T.id.in_(bindparam("ids", expanding=True)))
+    .where(_T.id.in_(given("ids")))
 )
 _KNOWN = union_all(_OF_IDS.where(~_T.archived), _OF_IDS.where(_T.archived))
 """In two, as the index of ids is of active turns; archived ones are few, and stand together."""
+
+_BY_ID = _ACTIVE.where(_T.id.in_(given("ids")))
 
 _PAGE = (
     _ACTIVE.where(~_T.standing, _T.seq < bindparam("before"))
@@ -171,11 +174,8 @@ def known_ids(
     connection: Connection, tenant_id: str, thread_id: str, ids: Sequence[str]
 ) -> set[str]:
     """Return those of these ids that a turn of a thread has, archived or not."""
-    found: set[str] = set()
-    for some in slices(_storable(ids)):
-        values = {"tenant": tenant_id, "thread_id": thread_id, "ids": some}
-        found |= set(connection.execute(_KNOWN, values).scalars())
-    return found
+    values = {"tenant": tenant_id, "thread_id": thread_id, "ids": as_given(_storable(ids))}
+    return set(connection.execute(_KNOWN, values).scalars())
 
 
 def archived_ids(connection: Connection, number: int, ids: Sequence[str]) -> set[str]:
@@ -214,12 +214,8 @@ def counted_between(connection: Connection, number: int, after: int, before: int
 
 def turns_by_id(connection: Connection, number: int, ids: Sequence[str]) -> dict[str, Turn]:
     """Return the active turns with these ids."""
-    found: dict[str, Turn] = {}
-    for some in slices(_storable(ids)):
-        query = _ACTIVE.where(_T.id.in_(some))
-        rows = connection.execute(query, {"number": number})
-        found |= {row.id: turn_of(row) for row in rows}
-    return found
+    facts = {"number": number, "ids": as_given(_storable(ids))}
+    return {row.id: turn_of(row) for row in connection.execute(_BY_ID, facts)}
 
 
 def linked_to_calls(connection: Connection, head: Head, turns: Sequence[Turn]) -> list[Turn]:

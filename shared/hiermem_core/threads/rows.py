@@ -73,6 +73,7 @@ def _turn_of(row: Row[Any]) -> Turn:
     if content is not None and not isinstance(content, str):
         raise TypeError("content")
     facts = load_json(body) if body else {}
+    origin = _origin(facts.pop("origin", None), dump)
     return Turn(
         seq=seq,
         id=name,
@@ -81,7 +82,7 @@ def _turn_of(row: Row[Any]) -> Turn:
         revision=revision,
         role=role,
         content=content,
-        origin=_origin(facts.get("origin"), dump),
+        origin=origin,
         token_counts=_counts(load_json(counts)),
         created_at=from_milliseconds(moment),
         **_fields(facts, role),

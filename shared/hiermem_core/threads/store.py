@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, delete, insert, select, update
+from sqlalchemy import and_, bindparam, delete, insert, select, update
 
 from hiermem_core.errors import (
     InvalidInputError,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from hiermem_core.threads.reading import Head
 
 _T = tables.turns.c
+_SAVE_HEAD = update(tables.threads).where(tables.threads.c.number == bindparam("of"))
 
 BATCH_LIMIT = 10_000
 """Turns of one append."""
@@ -302,16 +303,14 @@ class ThreadStore:
             connection.execute(insert(tables.calls), list(rows.values()))
 
     def _save_head(self, connection: Connection, head: Head) -> None:
-        connection.execute(
-            update(tables.threads)
-            .where(tables.threads.c.number == head.number)
-            .values(
-                last_seq=head.last_seq,
-                tally=dump_json(head.tally.to_json()),
-                answered_seq=head.tally.answered_seq,
-                updated_at=to_milliseconds(self._clock.now()),
-            )
-        )
+        row = {
+            "of": head.number,
+            "last_seq": head.last_seq,
+            "tally": dump_json(head.tally.to_json()),
+            "answered_seq": head.tally.answered_seq,
+            "updated_at": to_milliseconds(self._clock.now()),
+        }
+        connection.execute(_SAVE_HEAD, row)
 
     def _recount(self, connection: Connection, head: Head) -> Head:
         turns = reading.active_turns(connection, head.number)
@@ -322,7 +321,7 @@ class ThreadStore:
     def _archive_by_id(
         self, connection: Connection, head: Head, ids: Sequence[str]
     ) -> tuple[Head, int]:
-        gone = reading.archived_ids(connection, head.number, ids)
+        gone = reading.archived_ids(connection, head.number, ids) if ids else set()
         wanted = [turn_id for turn_id in dict.fromkeys(ids) if turn_id not in gone]
         old = [self._require_turn(connection, head, turn_id) for turn_id in wanted]
         if not old:

@@ -171,7 +171,7 @@ class Indexer:
         if work is None or not work.may_begin:
             return
         with suppress(HierMemError):
-            if work.background.is_running or self._has_work(work, tenant):
+            if work.background.is_running or work.is_due(tenant):
                 work.background.wake()
 
     def drain(self, tenant: str | None = None, timeout: float | None = None) -> bool:
@@ -380,12 +380,6 @@ class Indexer:
     def _waits(self, tenant: str | None) -> bool:
         with self._database.read() as connection:
             return rows.has_work(connection, tenant=tenant, now_ms=None)
-
-    def _has_work(self, work: IndexWork, tenant: str) -> bool:
-        with self._database.read() as connection:
-            return rows.has_work(connection, now_ms=work.store.now_ms()) or (
-                work.store.index is None and rows.is_indexed(connection, tenant)
-            )
 
 
 def is_installed() -> bool:

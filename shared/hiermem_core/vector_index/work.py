@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 from hiermem_core.errors import HierMemError, IndexUnavailableError
 from hiermem_core.forks import renewed_after_fork
+from hiermem_core.vector_index import rows
 from hiermem_core.vector_index.applying import Applier, IndexTeller
 from hiermem_core.vector_index.background import Background, seconds_left
 from hiermem_core.vector_index.building import BULK_BATCH, TRICKLE_BATCH, Pace
@@ -56,6 +57,7 @@ class IndexWork:
         self.embedder = embedder
         self.last_error: str | None = None
         self.pending: dict[str, int] = {}
+        self._database = database
         self.store = IndexStore(
             database,
             folder,
@@ -73,6 +75,15 @@ class IndexWork:
     def may_begin(self) -> bool:
         """Tell whether work may be begun by itself: nothing ends, and no pause is on."""
         return not self.background.is_stopping and self.store.now_ms() >= self._not_before
+
+    def is_due(self, tenant: str) -> bool:
+        """Tell whether a change is to be made now, or a tenant's index to be opened."""
+        if rows.is_idle(self._database, tenant):
+            return False
+        with self._database.read() as connection:
+            return rows.has_work(connection, now_ms=self.store.now_ms()) or (
+                self.store.index is None and rows.is_indexed(connection, tenant)
+            )
 
     @property
     def at_once(self) -> Pace:

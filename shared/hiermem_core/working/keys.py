@@ -252,6 +252,12 @@ def form_of(
     return CallForm(tuple(names), asked, frozen, dict(views or {}), dict(opened or {}), unasked)
 
 
+def defaults_of(function: Callable[..., Any] | None) -> dict[str, Any]:
+    """Return the defaults of a function's parameters; of no function, none."""
+    parameters = [] if function is None else _parameters(function)
+    return {it.name: it.default for it in parameters if it.default is not it.empty}
+
+
 def _query_name(names: list[str], query: str | None) -> str | None:
     if query is None:
         return next((name for name in QUERY_NAMES if name in names), None)

@@ -27,7 +27,7 @@ from typing import Any
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.models.queries import MemoryQuery
 from hiermem_core.working.fields import fields_of
-from hiermem_core.working.keys import CallForm, Frozen, View, form_of
+from hiermem_core.working.keys import CallForm, Frozen, View, defaults_of, form_of
 from hiermem_core.working.options import check_function
 
 Ask = Callable[..., Any]
@@ -199,7 +199,8 @@ def _form(thing: Any, function: Any) -> CallForm:
     if all(hasattr(thing, name) for name in _MEMORY_SERVICE):
         return form_of(function, defaults=_query_defaults(), opened={"MemoryQuery": "text"})
     opened = {"QueryBundle": "query_str"} if hasattr(thing, "aretrieve") else {}
-    return form_of(function, views=views, opened=opened)
+    behind = getattr(thing, "_get_relevant_documents", None)
+    return form_of(function, defaults=defaults_of(behind), views=views, opened=opened)
 
 
 def _query_defaults() -> dict[str, Any]:

@@ -1,16 +1,13 @@
-"""LangChain's own tests of retrievers; they come with the group `conformance`."""
+"""LangChain's own tests of retrievers, as they come packaged, on ours."""
 
 from __future__ import annotations
 
 import pytest
+from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 from hiermem_core import HierMem
 from hiermem_core.testing import FakeEmbedder
-from langchain_hiermem import HierMemRetriever
-
-suites = pytest.importorskip(
-    "langchain_tests.integration_tests", reason="needs the group conformance"
-)
+from langchain_hiermem import HierMemRetriever, WorkingMemoryRetriever
 
 
 @pytest.fixture(scope="class", params=["sqlite", "chroma", "hybrid"])
@@ -22,10 +19,10 @@ def tenant(request, tmp_path_factory):
         yield tenant
 
 
-class TestRetriever(suites.RetrieversIntegrationTests):
+class TestHierMemRetriever(RetrieversIntegrationTests):
     @pytest.fixture(autouse=True)
     def in_tenant(self, tenant):
-        self.retriever_memory = tenant
+        self.tenant = tenant
 
     @property
     def retriever_constructor(self):
@@ -33,8 +30,14 @@ class TestRetriever(suites.RetrieversIntegrationTests):
 
     @property
     def retriever_constructor_params(self):
-        return {"memory": self.retriever_memory}
+        return {"memory": self.tenant}
 
     @property
     def retriever_query_example(self):
         return "tea"
+
+
+class TestWorkingMemoryRetriever(TestHierMemRetriever):
+    @property
+    def retriever_constructor(self):
+        return lambda **fields: WorkingMemoryRetriever(HierMemRetriever(**fields))

@@ -29,9 +29,11 @@ from hiermem_core import (
     InvalidInputError,
     MissingIdentityError,
 )
+from hiermem_core.testing import FakeEmbedder
 from langchain_hiermem import HierMemContext, HierMemMiddleware
 from langchain_hiermem.identity import tenant_of, thread_of
-from langchain_hiermem.runs import start_of_last_exchange, start_of_run, to_store, turn_id_of
+from langchain_hiermem.naming import turn_id_of
+from langchain_hiermem.runs import start_of_last_exchange, start_of_run, to_store
 from langchain_hiermem.schemas import schemas_of
 from langchain_hiermem.views import SystemPrompt
 
@@ -228,6 +230,7 @@ def cases(draw):
         prompt=draw(st.sampled_from([None, *TEXTS])),
         on_over_budget=draw(st.sampled_from(["truncate", "raise"])),
         incoming=draw(st.sampled_from(["delta", "full"])),
+        backend=draw(st.sampled_from(["sqlite", "chroma", "hybrid"])),
     )
 
 
@@ -235,7 +238,7 @@ def cases(draw):
 @given(cases())
 def test_lc45_lc48_every_view_is_sound_and_within_budget_or_an_error(case):
     contexts = []
-    with HierMem.open(":memory:") as hiermem:
+    with HierMem.open(":memory:", backend=case.backend, embedder=FakeEmbedder()) as hiermem:
         thread = hiermem.tenant("alice").thread("t1")
         thread.append(to_store(case.earlier, "t1"))
         hiermem.tenant("alice").remember("tea is green")

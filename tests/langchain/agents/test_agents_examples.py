@@ -12,7 +12,7 @@ import pytest
 import hiermem_core
 import langchain_hiermem
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "langchain"
+EXAMPLES = Path(__file__).parents[3] / "examples" / "langchain"
 SOURCES = [str(Path(package.__file__).parents[1]) for package in (hiermem_core, langchain_hiermem)]
 
 SHOWN = {

@@ -1,16 +1,13 @@
-"""LangChain's own tests of tools; they come with the group `conformance`."""
+"""LangChain's own tests of tools, as they come packaged, on each of ours."""
 
 from __future__ import annotations
 
 import pytest
+from langchain_tests.integration_tests import ToolsIntegrationTests
+from langchain_tests.unit_tests import ToolsUnitTests
 
 from hiermem_core import HierMem
 from langchain_hiermem import create_memory_tools
-
-unit = pytest.importorskip("langchain_tests.unit_tests", reason="needs the group conformance")
-integration = pytest.importorskip(
-    "langchain_tests.integration_tests", reason="needs the group conformance"
-)
 
 EXAMPLES = {
     "remember": {"content": "Ann likes tea"},
@@ -40,9 +37,9 @@ class OneTool:
         return EXAMPLES[self.tool_under_test.name]
 
 
-class TestToolUnit(OneTool, unit.ToolsUnitTests):
+class TestToolUnit(OneTool, ToolsUnitTests):
     pass
 
 
-class TestToolIntegration(OneTool, integration.ToolsIntegrationTests):
+class TestToolIntegration(OneTool, ToolsIntegrationTests):
     pass

@@ -28,7 +28,7 @@ from hiermem_core import (
     ThreadOptions,
 )
 from hiermem_core.testing import FaultPlan, InjectedFault, ScriptedModel
-from langchain_hiermem import HierMemContext, HierMemMiddleware
+from langchain_hiermem import HierMemChatMessageHistory, HierMemContext, HierMemMiddleware
 
 NOTES = '{"summary": "Ann plans a trip.", "facts": ["Ann likes tea"], "retract": []}'
 
@@ -272,3 +272,26 @@ def test_two_instances_in_one_agent_need_two_names(hiermem):
     assert len(stored(hiermem)) == 2
     with pytest.raises(AssertionError):
         create_agent(ScriptedChat(), middleware=[one, one])
+
+
+def test_a_thread_written_by_an_agent_and_a_history_holds_each_message_once(hiermem):
+    agent, _ = agent_of(
+        hiermem, reply=asking_tools, agent_options={"checkpointer": InMemorySaver()}
+    )
+    config = {"configurable": {"thread_id": "t1"}}
+    history = HierMemChatMessageHistory(hiermem, tenant_id="alice", thread_id="t1")
+
+    said_by_agent = agent.invoke(said("first"), config, context=ALICE)["messages"]
+    history.add_messages(said_by_agent)
+    by_history = [HumanMessage("between", id="h1"), AIMessage("noted", id="h2")]
+    history.add_messages(by_history)
+    agent.update_state(config, {"messages": by_history})
+    agent.invoke(said("second"), config, context=ALICE)
+
+    assert history.messages[:6] == [*said_by_agent, *by_history]
+    assert [text for role, text in stored(hiermem) if role == "user"] == [
+        "first",
+        "between",
+        "second",
+    ]
+    assert len(history.messages) == 10
