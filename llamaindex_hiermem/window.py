@@ -6,16 +6,16 @@ message, and the last message alone. The longest whose joined text fits is the w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hiermem_core import Turn
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-Count = Callable[[str], int]
+    from hiermem_core import Turn
+    from llamaindex_hiermem.counting import Count
 
 _SPARE = 1.05
 """How far past the limit turns are read by estimate before the cut is looked for."""
@@ -50,20 +50,20 @@ def choose_window(newest_first: Iterable[Turn], limit: int, count: Count) -> Buf
             return BufferWindow((), 0)
         cut = _longest_fitting(turns, limit, count, is_whole=is_whole)
         is_longest = cut is not None and not cut.may_be_longer
-        if is_whole or is_longest or count(joined(turns)) > limit:
+        if is_whole or is_longest or count.joined(texts_of(turns)) > limit:
             break
     if cut is not None:
         return BufferWindow(tuple(turns[cut.start :]), cut.tokens)
     rest = turns[-1:]
     if source_role(turns[-1]) == "tool":
         rest = _exchange_of_newest(chain(reversed(turns), unread))
-    tokens = count(joined(rest))
+    tokens = count.joined(texts_of(rest))
     return BufferWindow(tuple(rest), tokens, over_budget=tokens > limit)
 
 
-def joined(turns: Sequence[Turn]) -> str:
+def texts_of(turns: Sequence[Turn]) -> list[str]:
     """Return what is counted: the text of every message, `None` where it has none."""
-    return " ".join(str(turn.content) for turn in turns)
+    return [str(turn.content) for turn in turns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _longest_fitting(
 
     @cache
     def tokens_from(place: int) -> int:
-        return count(joined(turns[starts[place] :]))
+        return count.joined(texts_of(turns[starts[place] :]))
 
     guess = _estimated_place(turns, starts, limit, count)
     place = first_fitting(len(starts), guess, lambda place: tokens_from(place) <= limit)

@@ -17,7 +17,7 @@ from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables.history import RunnableWithMessageHistory
 from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.llms import ChatMessage
-from llama_index.core.llms.mock import MockLLMWithChatMemoryOfLastCall
+from llamaindex.models import ListeningLLM
 
 import hiermem_core
 import llamaindex_hiermem
@@ -90,7 +90,7 @@ class Talk:
         self.memory = HierMemChatMemoryBuffer.from_defaults(
             tenant=hiermem.tenant("alice"), chat_store_key="trip"
         )
-        self.llm = MockLLMWithChatMemoryOfLastCall(max_tokens=3, is_chat_model=True)
+        self.llm = ListeningLLM(max_tokens=3)
         self.engine = SimpleChatEngine.from_defaults(memory=self.memory, llm=self.llm)
         self.thread = hiermem.tenant("alice").thread("trip")
 
@@ -209,7 +209,7 @@ def test_calls_of_llamaindex_reach_langchain_with_their_results(talk):
 
 
 def test_each_model_saw_what_was_said_through_the_other(talk):
-    seen_by_llamaindex = said(talk.llm.last_chat_messages)
+    seen_by_llamaindex = said(talk.llm.heard)
     seen_by_langchain = talk.model.asked[-1]
 
     assert [content or "" for content in seen_by_llamaindex] == SAID[:9]
