@@ -30,6 +30,8 @@ NESTED = {"year": 2024, "tags": ["a", {"deep": [1, None]}], "by": {"name": "Zoë
 
 @pytest.fixture(params=["sqlite", "chroma", "hybrid"])
 def hiermem(request, tmp_path):
+    if request.param == "chroma":
+        pytest.importorskip("chromadb")
     options = {"backend": request.param, "embedder": FakeEmbedder()}
     with HierMem.open(tmp_path / "memory", **options) as hiermem:
         yield hiermem
