@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
 from textwrap import dedent
@@ -42,6 +43,7 @@ SOURCES = [
     ),
     str(Path(__file__).parents[1]),
 ]
+CORE = tuple(map(int, version("llama-index-core").split(".")[:3]))
 CITY = {"city": "Oslo"}
 FACT = "Meetings start at nine"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +17,7 @@ from llama_index.core.llms.mock import MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llamaindex.models import ListeningLLM
-from llamaindex.samples import Facts, LoopShy, assistant, exchange, texts, user
+from llamaindex.samples import CORE, Facts, LoopShy, assistant, exchange, texts, user
 
 from llamaindex_hiermem import HierMemChatMemoryBuffer
 
@@ -30,8 +29,10 @@ if TYPE_CHECKING:
     from hiermem_core import HierMem
 
 ANSWER = "text text text"
-ENGINES_FORGET = version("llama-index-core").startswith("0.13.")
-"""The engines of that core store an answer when its last word was read, and nothing of others."""
+EXCHANGE = [user("Is it warm?"), assistant(ANSWER)]
+WAITS_FOR_THE_LAST_WORD = CORE < (0, 14, 25)
+AFTER_LEAVING = [EXCHANGE, EXCHANGE[:1], []] if WAITS_FOR_THE_LAST_WORD else [EXCHANGE]
+"""Older engines put nothing, or only the question, before the last word of an answer was read."""
 
 
 def simple(llm: MockLLM, **options: Any) -> BaseChatEngine:
@@ -245,16 +246,14 @@ async def test_l42_questions_of_failed_calls_stay_and_read_as_one_history(make_m
 
 @engines
 def test_l21_a_client_that_leaves_a_stream_leaves_the_answer_stored_once(make_memory, engine_of):
-    memory, theirs = make_memory(), ChatMemoryBuffer.from_defaults()
-    for one in (memory, theirs):
-        response = engine_of(ListeningLLM(max_tokens=3), memory=one).stream_chat("Is it warm?")
-        tokens = response.response_gen
+    memory = make_memory()
+    response = engine_of(ListeningLLM(max_tokens=3), memory=memory).stream_chat("Is it warm?")
+    tokens = response.response_gen
 
-        seen = next(tokens)
-        tokens.close()
+    seen = next(tokens)
+    tokens.close()
 
-    assert memory.get_all() == theirs.get_all()
-    assert ENGINES_FORGET or memory.get_all() == [user("Is it warm?"), assistant(ANSWER)]
+    assert memory.get_all() in AFTER_LEAVING
     assert ANSWER.startswith(seen.strip())
 
 
@@ -262,17 +261,15 @@ def test_l21_a_client_that_leaves_a_stream_leaves_the_answer_stored_once(make_me
 async def test_l21_a_client_that_leaves_an_async_stream_leaves_the_answer_stored_once(
     make_memory, engine_of
 ):
-    memory, theirs = make_memory(), ChatMemoryBuffer.from_defaults()
-    for one in (memory, theirs):
-        engine = engine_of(ListeningLLM(max_tokens=3), memory=one)
-        response = await engine.astream_chat("Is it warm?")
-        tokens = response.async_response_gen()
+    memory = make_memory()
+    engine = engine_of(ListeningLLM(max_tokens=3), memory=memory)
+    response = await engine.astream_chat("Is it warm?")
+    tokens = response.async_response_gen()
 
-        seen = await anext(tokens)
-        await tokens.aclose()
+    seen = await anext(tokens)
+    await tokens.aclose()
 
-    assert memory.get_all() == theirs.get_all()
-    assert ENGINES_FORGET or memory.get_all() == [user("Is it warm?"), assistant(ANSWER)]
+    assert memory.get_all() in AFTER_LEAVING
     assert ANSWER.startswith(seen.strip())
 
 
