@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TESTS = ["tests/llamaindex", "tests/test_shared_thread.py"]
+TESTS = ["tests/llamaindex", "tests/test_shared_thread.py", "tests/test_shared_agents.py"]
 CASES = " or ".join(f"test_l{tens}" for tens in range(6)) + " or test_shared_thread"
 SECONDS = 900
 
