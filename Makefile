@@ -6,7 +6,7 @@ LOWEST := $(VENV)-lowest
 PROPERTIES := p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p10_ or p11_ or p12_ or p13_ or p14_ or a29_ or a49_ or working_rules or d11_what
 WORKERS ?= auto
 
-.PHONY: demo test test-lowest test-long conformance conformance-langchain conformance-llamaindex lint format bench docs clean
+.PHONY: demo test test-lowest test-matrix test-long conformance conformance-langchain conformance-llamaindex lint format bench docs clean
 
 demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no server
 	@$(BIN)/hiermem demo
@@ -24,6 +24,9 @@ test-long: $(VENV)/.develop  ## properties with a thousand examples each, kills 
 	TEST_THREAD_TURNS=10000 $(BIN)/pytest --timeout=1200 tests/core/test_long_thread.py
 	TEST_WORKING_ROUNDS=20 $(BIN)/pytest --timeout=1200 tests/core/working/test_races.py
 	TEST_INDEX_KILLS=24 TEST_INDEX_ROWS=20000 $(BIN)/pytest --timeout=1200 -k a48 tests/core/test_index_crashes.py
+
+test-matrix: $(VENV)/.pip  ## the LlamaIndex plugin on every version it supports; downloads them
+	$(BIN)/python tests/matrix.py
 
 conformance: conformance-langchain conformance-llamaindex  ## the frameworks' own tests, on HierMem
 
@@ -60,7 +63,7 @@ docs: $(VENV)/.develop  ## write docs/cli.md from the commands
 	$(BIN)/python docs/write_cli.py
 
 clean:  ## remove what make has made
-	rm -rf $(VENV) $(LOWEST) dist build .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) .matrix dist build .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.pip:
 	@echo "Making a virtual environment in $(VENV) ..."

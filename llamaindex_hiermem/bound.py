@@ -8,9 +8,9 @@ from typing import Any, Literal, Self
 
 from llama_index.core.bridge.pydantic import Field, PrivateAttr, model_validator
 from llama_index.core.memory.types import DEFAULT_CHAT_STORE_KEY, BaseMemory
-from llama_index.core.utils import get_tokenizer
 
 from hiermem_core import HierMem, MissingIdentityError, Tenant, Thread, dump_json
+from llamaindex_hiermem.counting import default_tokenizer
 from llamaindex_hiermem.dumps import dump_turns, thread_of, turns_of
 from llamaindex_hiermem.handles import PRIVATE_TENANT, Live, hiermem_of, place_of
 from llamaindex_hiermem.reading import all_turns
@@ -162,8 +162,3 @@ class BoundMemory(Live, BaseMemory):
         )
         twin._recall = self._recall  # noqa: SLF001 - another of its kind
         return twin
-
-
-def default_tokenizer(text: str) -> list[Any]:
-    """Tokenize with LlamaIndex's own tokenizer, built at the first call."""
-    return list(get_tokenizer()(text))

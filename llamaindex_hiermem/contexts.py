@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -25,17 +24,15 @@ from llamaindex_hiermem.messages import FRAMEWORK, projected_message, restored_m
 from llamaindex_hiermem.placing import Placed, place_hits, restored_view
 from llamaindex_hiermem.reading import PAGE, newest_first
 from llamaindex_hiermem.recalling import NOTHING, TurnRecall, question_of, text_of_input
-from llamaindex_hiermem.window import BufferWindow, Count, choose_window
+from llamaindex_hiermem.window import BufferWindow, choose_window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hiermem_core import Hit, Turn
+    from llamaindex_hiermem.counting import Count
     from llamaindex_hiermem.recalling import Question
 
-_CACHED_COUNTS = 4096
-_CACHED_CHARACTERS = 2000
-_CACHED_WINDOWS = 8
 _LONGEST = 32_768
 """Characters of a question, at most; more is refused."""
 _WEAK = frozenset(
@@ -215,19 +212,6 @@ def _unreadable_warning(turns: list[Turn], counter: str) -> ContextWarning:
     ids = tuple(str(turn.id) for turn in turns)
     tokens = sum(turn.token_counts.get(counter, 0) for turn in turns)
     return ContextWarning("turn_unreadable", len(turns), tokens, ids)
-
-
-def counting_with(tokenizer: Callable[[str], list[Any]]) -> Count:
-    """Return what counts texts by a tokenizer; it remembers short ones and the last few others.
-
-    An agent reads the same window several times a turn.
-    """
-
-    def length(text: str) -> int:
-        return len(tokenizer(text))
-
-    short, long = lru_cache(_CACHED_COUNTS)(length), lru_cache(_CACHED_WINDOWS)(length)
-    return lambda text: long(text) if len(text) > _CACHED_CHARACTERS else short(text)
 
 
 def _window(thread: Thread, limit: int, count: Count) -> BufferWindow:

@@ -16,9 +16,9 @@ from llamaindex_hiermem.contexts import (
     Asked,
     compat_context,
     core_context,
-    counting_with,
     of_messages,
 )
+from llamaindex_hiermem.counting import count_by
 from llamaindex_hiermem.messages import message_to_turn, turn_to_message
 from llamaindex_hiermem.reading import all_turns
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage
 
     from hiermem_core import Turn
-    from llamaindex_hiermem.window import Count
 
 DEFAULT_TOKEN_LIMIT_RATIO = 0.75
 
@@ -62,7 +61,6 @@ class HierMemChatMemoryBuffer(BoundMemory):
             name: the tool and its arguments, what was said before, and the result.
     """
 
-    _counter: tuple[Callable[[str], list[Any]], Count] | None = PrivateAttr(default=None)
     _has_warned: bool = PrivateAttr(default=False)
 
     @classmethod
@@ -164,7 +162,7 @@ class HierMemChatMemoryBuffer(BoundMemory):
         del kwargs
         asked = Asked(self.token_limit, initial_token_count, self.recall_k, input)
         if self.counting == "compat":
-            return compat_context(self._thread, self._recall, asked, self._count())
+            return compat_context(self._thread, self._recall, asked, count_by(self.tokenizer_fn))
         context = core_context(self._thread, self._recall, asked)
         self._warn_once(context)
         return of_messages(context)
@@ -256,12 +254,6 @@ class HierMemChatMemoryBuffer(BoundMemory):
             first, last = max(0, min(calls) - 2), placed[-1].seq + 1
             turns = self._thread.turns(after=first, before=last)
             self._tenant.session(self._thread.id).log_calls(turns)
-
-    def _count(self) -> Count:
-        tokenizer = self.tokenizer_fn
-        if self._counter is None or self._counter[0] is not tokenizer:
-            self._counter = tokenizer, counting_with(tokenizer)
-        return self._counter[1]
 
     def _warn_once(self, context: Context) -> None:
         if not self._has_warned and any(w.code == "turns_trimmed" for w in context.warnings):

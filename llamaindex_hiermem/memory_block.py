@@ -12,7 +12,7 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.memory.memory import BaseMemoryBlock
 
 from hiermem_core import EntryDraft, MissingIdentityError, Tenant, memory_block
-from llamaindex_hiermem.bound import default_tokenizer
+from llamaindex_hiermem.counting import default_tokenizer
 from llamaindex_hiermem.entries import entries_for
 from llamaindex_hiermem.handles import Live, dumped_tenant, place_of, tenant_of
 from llamaindex_hiermem.messages import message_to_turn

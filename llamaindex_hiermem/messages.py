@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 FRAMEWORK = "llamaindex"
 
+AS_THE_TURN = "{}"
+"""The dump of a message that is one text and nothing else, as most are: the turn says it all."""
+
 _BARE = {"block_type", "text"}
 _ROLES = frozenset(role.value for role in MessageRole)
 _CALL_IDS = ("tool_call_id", "tool_id", "call_id", "toolUseId", "id")
@@ -76,7 +79,7 @@ def restored_message(turn: TurnDraft) -> ChatMessage | None:
     if turn.origin is None or turn.origin.framework != FRAMEWORK or turn.origin.is_stale:
         return None
     try:
-        return _loaded(turn.origin.dump)
+        return _loaded(turn.origin, turn.content)
     except Exception:  # noqa: BLE001 - the dump of another version may fail in any way
         return None
 
@@ -97,26 +100,25 @@ def made_message(role: str, blocks: Sequence[Any], kwargs: dict[str, Any]) -> Ch
 
 
 def _dump(encoder: MessageEncoder, message: ChatMessage) -> str:
+    if _is_bare(message):
+        return AS_THE_TURN
     try:
         return dump_json(encoder.fields(message))
     except RecursionError:
         raise InvalidInputError("message", "is nested too deeply; send less depth") from None
 
 
-def _loaded(dump: str) -> ChatMessage:
-    plain = load_json(dump)
-    if _is_bare(plain):
-        text = block_classes()["text"](**plain["blocks"][0])
-        return made_message(plain["role"], [text], {})
-    fields = from_plain(plain)
+def _loaded(origin: Origin, content: str | None) -> ChatMessage:
+    if origin.dump == AS_THE_TURN:
+        return made_message(origin.role, [block_classes()["text"](text=content)], {})
+    fields = from_plain(load_json(origin.dump))
     blocks = [build_block(block) for block in fields["blocks"]]
     return made_message(fields["role"], blocks, fields["additional_kwargs"])
 
 
-def _is_bare(plain: Any) -> bool:
-    """Tell whether a dump is of a message of one text and nothing else, as most are."""
-    blocks = plain["blocks"]
-    return not plain["additional_kwargs"] and len(blocks) == 1 and blocks[0].keys() == _BARE
+def _is_bare(message: ChatMessage) -> bool:
+    is_text = not message.additional_kwargs and _is_plain(message)
+    return is_text and dict(message.blocks[0]).keys() == _BARE
 
 
 def _is_plain(message: ChatMessage) -> bool:

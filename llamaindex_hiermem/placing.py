@@ -14,13 +14,13 @@ from llama_index.core.llms import ChatMessage, MessageRole
 
 from hiermem_core import memory_block
 from llamaindex_hiermem.blocks import build_block
-from llamaindex_hiermem.messages import made_message, restored_message
+from llamaindex_hiermem.messages import AS_THE_TURN, made_message, restored_message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hiermem_core import Hit, Turn, TurnHit
-    from llamaindex_hiermem.window import Count
+    from llamaindex_hiermem.counting import Count
 
 SLOT = "{memory}"
 
@@ -53,7 +53,7 @@ def place_hits(
     """
     emptied = None if _slot_of(messages) is None else place(messages, "", follows=False)
     bare = list(messages) if emptied is None else emptied
-    tokens = count(joined(bare))
+    tokens = count.joined(texts_of(bare))
     picked: list[Hit | TurnHit] = []
     for hit in hits:
         block = memory_block("", [*picked, hit])
@@ -63,16 +63,16 @@ def place_hits(
         placed = place(messages, memory_block("", picked), follows=follows)
         if placed is None:
             break
-        total = count(joined(placed))
+        total = count.joined(texts_of(placed))
         if total <= limit:
             return Placed(tuple(placed), tuple(picked), total)
         picked.pop()
     return Placed(tuple(bare), (), tokens)
 
 
-def joined(messages: Sequence[ChatMessage]) -> str:
+def texts_of(messages: Sequence[ChatMessage]) -> list[str]:
     """Return what is counted of messages: their text, `None` where one has none."""
-    return " ".join(str(message.content) for message in messages)
+    return [str(message.content) for message in messages]
 
 
 def place(
@@ -98,7 +98,7 @@ def place(
 def restored_view(turn: Turn, block: str) -> ChatMessage | None:
     """Return the message of a turn that is as it was stored, but for a block that was put in."""
     origin = turn.origin
-    if not block or origin is None or not origin.is_stale:
+    if not block or origin is None or not origin.is_stale or origin.dump == AS_THE_TURN:
         return None
     stored = restored_message(replace(turn, origin=replace(origin, is_stale=False)))
     if stored is None:

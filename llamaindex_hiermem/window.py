@@ -6,16 +6,16 @@ message, and the last message alone. The longest whose joined text fits is the w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hiermem_core import Turn
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-Count = Callable[[str], int]
+    from hiermem_core import Turn
+    from llamaindex_hiermem.counting import Count
 
 _SPARE = 1.05
 """How far past the limit turns are read by estimate before the cut is looked for."""
@@ -44,26 +44,27 @@ def choose_window(newest_first: Iterable[Turn], limit: int, count: Count) -> Buf
     """
     unread = iter(newest_first)
     turns: list[Turn] = []
+    sizes: list[int] = []
     while True:
-        is_whole = _read_on(turns, unread, limit, count)
+        is_whole = _read_on(turns, sizes, unread, limit, count)
         if not turns:
             return BufferWindow((), 0)
-        cut = _longest_fitting(turns, limit, count, is_whole=is_whole)
+        cut = _longest_fitting(turns, sizes, limit, count, is_whole=is_whole)
         is_longest = cut is not None and not cut.may_be_longer
-        if is_whole or is_longest or count(joined(turns)) > limit:
+        if is_whole or is_longest or count.joined(texts_of(turns)) > limit:
             break
     if cut is not None:
         return BufferWindow(tuple(turns[cut.start :]), cut.tokens)
     rest = turns[-1:]
     if source_role(turns[-1]) == "tool":
         rest = _exchange_of_newest(chain(reversed(turns), unread))
-    tokens = count(joined(rest))
+    tokens = count.joined(texts_of(rest))
     return BufferWindow(tuple(rest), tokens, over_budget=tokens > limit)
 
 
-def joined(turns: Sequence[Turn]) -> str:
+def texts_of(turns: Sequence[Turn]) -> list[str]:
     """Return what is counted: the text of every message, `None` where it has none."""
-    return " ".join(str(turn.content) for turn in turns)
+    return [str(turn.content) for turn in turns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +80,27 @@ class _Cut:
     may_be_longer: bool
 
 
-def _read_on(turns: list[Turn], unread: Iterator[Turn], limit: int, count: Count) -> bool:
-    """Read older turns in front of those read, about as many as fit; tell whether that is all."""
+def _read_on(
+    turns: list[Turn], sizes: list[int], unread: Iterator[Turn], limit: int, count: Count
+) -> bool:
+    """Read older turns in front of those read, about as many as fit; tell whether that is all.
+
+    Their sizes, in tokens each takes of a joined text, are put in front of those known.
+    """
     total = 0
-    newer: list[Turn] = []
+    older, their_sizes = [], []
     for turn in unread:
-        newer.append(turn)
-        total += max(1, _estimate(turn, count))
+        older.append(turn)
+        their_sizes.append(count(f" {turn.content}"))
+        total += max(1, their_sizes[-1])
         if total > limit * _SPARE:
-            turns[:0] = reversed(newer)
-            return False
-    turns[:0] = reversed(newer)
-    return True
+            break
+    turns[:0], sizes[:0] = reversed(older), reversed(their_sizes)
+    return total <= limit * _SPARE
 
 
 def _longest_fitting(
-    turns: Sequence[Turn], limit: int, count: Count, *, is_whole: bool
+    turns: Sequence[Turn], sizes: Sequence[int], limit: int, count: Count, *, is_whole: bool
 ) -> _Cut | None:
     """Return the cut of the longest candidate that fits, found from where estimates put it."""
     starts = [
@@ -103,9 +109,10 @@ def _longest_fitting(
 
     @cache
     def tokens_from(place: int) -> int:
-        return count(joined(turns[starts[place] :]))
+        return count.joined(texts_of(turns[starts[place] :]))
 
-    guess = _estimated_place(turns, starts, limit, count)
+    sums = list(accumulate(reversed(sizes)))[::-1]
+    guess = next((at for at, start in enumerate(starts) if sums[start] <= limit), len(starts))
     place = first_fitting(len(starts), guess, lambda place: tokens_from(place) <= limit)
     if place == len(starts):
         return None
@@ -128,15 +135,6 @@ def first_fitting(places: int, guess: int, fits: Callable[[int], bool]) -> int:
         if not wrong < place < right:
             place = (wrong + right) // 2
     return right
-
-
-def _estimated_place(turns: Sequence[Turn], starts: Sequence[int], limit: int, count: Count) -> int:
-    sums = list(accumulate(_estimate(turn, count) for turn in reversed(turns)))[::-1]
-    return next((place for place, start in enumerate(starts) if sums[start] <= limit), len(starts))
-
-
-def _estimate(turn: Turn, count: Count) -> int:
-    return count(f" {turn.content}")
 
 
 def _may_open(turn: Turn) -> bool:

@@ -17,14 +17,15 @@ from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables.history import RunnableWithMessageHistory
 from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.llms import ChatMessage
-from llama_index.core.llms.mock import MockLLMWithChatMemoryOfLastCall
+from llamaindex.models import ListeningLLM
+from llamaindex.samples import calling
 
 import hiermem_core
 import llamaindex_hiermem
-from hiermem_core import HierMem
+from hiermem_core import HierMem, ToolCall
 from langchain_hiermem import HISTORY_FIELDS, HierMemChatMessageHistory, history_factory
 from llamaindex_hiermem import HierMemChatMemoryBuffer
-from llamaindex_hiermem.blocks import block_classes
+from llamaindex_hiermem.messages import message_to_turn
 
 CONFIG = {"configurable": {"tenant_id": "alice", "thread_id": "trip"}}
 CALL = {"name": "weather", "args": {"city": "Oslo", "days": 2}, "id": "call-1", "type": "tool_call"}
@@ -90,7 +91,7 @@ class Talk:
         self.memory = HierMemChatMemoryBuffer.from_defaults(
             tenant=hiermem.tenant("alice"), chat_store_key="trip"
         )
-        self.llm = MockLLMWithChatMemoryOfLastCall(max_tokens=3, is_chat_model=True)
+        self.llm = ListeningLLM(max_tokens=3)
         self.engine = SimpleChatEngine.from_defaults(memory=self.memory, llm=self.llm)
         self.thread = hiermem.tenant("alice").thread("trip")
 
@@ -119,13 +120,10 @@ def talk(location):
 
 
 def llamaindex_tool_round():
-    call = block_classes()["tool_call"](
-        tool_call_id="call-2", tool_name="timetable", tool_kwargs={"to": "Bergen"}
-    )
     kwargs = {"tool_call_id": "call-2", "name": "timetable"}
     return [
         ChatMessage(role="user", content="When does the boat leave?"),
-        ChatMessage(role="assistant", blocks=[call]),
+        calling(ToolCall("call-2", "timetable", {"to": "Bergen"})),
         ChatMessage(role="tool", content="at nine", additional_kwargs=kwargs),
         ChatMessage(role="assistant", content="At nine."),
     ]
@@ -191,9 +189,9 @@ def test_both_read_the_whole_talk_in_one_order(talk):
 def test_calls_of_langchain_reach_llamaindex_with_their_results(talk):
     call, result = talk.memory.get_all()[3:5]
 
-    (block,) = [block for block in call.blocks if block.block_type == "tool_call"]
-    assert (block.tool_call_id, block.tool_name) == ("call-1", "weather")
-    assert block.tool_kwargs == {"city": "Oslo", "days": 2}
+    assert message_to_turn(call).tool_calls == (
+        ToolCall("call-1", "weather", {"city": "Oslo", "days": 2}),
+    )
     assert result.additional_kwargs["tool_call_id"] == "call-1"
     assert result.content == "4 degrees"
 
@@ -209,7 +207,7 @@ def test_calls_of_llamaindex_reach_langchain_with_their_results(talk):
 
 
 def test_each_model_saw_what_was_said_through_the_other(talk):
-    seen_by_llamaindex = said(talk.llm.last_chat_messages)
+    seen_by_llamaindex = said(talk.llm.heard)
     seen_by_langchain = talk.model.asked[-1]
 
     assert [content or "" for content in seen_by_llamaindex] == SAID[:9]

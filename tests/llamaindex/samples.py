@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from importlib.metadata import version
 from inspect import signature
 from pathlib import Path
 from textwrap import dedent
@@ -15,14 +16,17 @@ import pytest
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms import ChatMessage, MessageRole
-from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.memory import Memory
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.workflow import JsonSerializer
+from llamaindex.models import CallingLLM
 
 import hiermem_core
 import llamaindex_hiermem
+from hiermem_core import ToolCall, TurnDraft
 from llamaindex_hiermem import HierMemChatMemoryBuffer
 from llamaindex_hiermem.blocks import block_classes
+from llamaindex_hiermem.messages import turn_to_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +43,7 @@ SOURCES = [
     ),
     str(Path(__file__).parents[1]),
 ]
+CORE = tuple(map(int, version("llama-index-core").split(".")[:3]))
 CITY = {"city": "Oslo"}
 FACT = "Meetings start at nine"
 
@@ -54,6 +59,12 @@ _LETTERS = {
 }
 
 
+def json_serializer() -> JsonSerializer:
+    """Return what restores a memory and nothing else, where the workflows here can be told so."""
+    can_be_told = "allowed_types" in signature(JsonSerializer).parameters
+    return JsonSerializer(**({"allowed_types": [HierMemChatMemoryBuffer]} if can_be_told else {}))
+
+
 def user(text: str) -> ChatMessage:
     return ChatMessage(role="user", content=text)
 
@@ -67,17 +78,25 @@ def system(text: str) -> ChatMessage:
 
 
 def block(kind: str, **fields: Any) -> Any:
+    if kind not in block_classes():
+        pytest.skip(f"this core has no {kind} block")
     return block_classes()[kind](**fields)
+
+
+def thinking(content: str, **fields: Any) -> list[Any]:
+    """Return a thinking block, or none on a core that has no such kind."""
+    has_it = "thinking" in block_classes()
+    return [block("thinking", content=content, **fields)] if has_it else []
 
 
 def asking(*call_ids: str, text: str | None = None, **arguments: Any) -> ChatMessage:
     """Return an assistant message that calls `weather` once for each id."""
-    calls = [
-        block("tool_call", tool_call_id=call_id, tool_name="weather", tool_kwargs=arguments or CITY)
-        for call_id in call_ids
-    ]
-    said = [] if text is None else [block("text", text=text)]
-    return ChatMessage(role="assistant", blocks=[*said, *calls])
+    return calling(*(ToolCall(one, "weather", arguments or CITY) for one in call_ids), text=text)
+
+
+def calling(*calls: ToolCall, text: str | None = None) -> ChatMessage:
+    """Return an assistant message with these calls, in the form that this core has for them."""
+    return turn_to_message(TurnDraft(role="assistant", content=text, tool_calls=calls))
 
 
 def result(call_id: str, text: str) -> ChatMessage:
@@ -175,8 +194,7 @@ def agent_of(
     tools: Sequence[Any] = (weather,),
     **options: Any,
 ) -> FunctionAgent:
-    llm = MockFunctionCallingLLM(response_generator=reply, is_chat_model=True)
-    return FunctionAgent(tools=list(tools), llm=llm, **options)
+    return FunctionAgent(tools=list(tools), llm=CallingLLM(reply), **options)
 
 
 def start_python(script: str, *arguments: object) -> subprocess.Popen[str]:

@@ -16,10 +16,12 @@ from llamaindex.samples import (
     assistant,
     block,
     exchange,
+    json_serializer,
     result,
     run_python,
     system,
     texts,
+    thinking,
     user,
 )
 
@@ -36,7 +38,7 @@ RICH = [
     ChatMessage(role="user", blocks=[block("image", image=b"\x89PNG not really")]),
     ChatMessage(
         role="assistant",
-        blocks=[block("thinking", content="hm", additional_information={"signature": "s"})],
+        blocks=thinking("hm", additional_information={"signature": "s"}),
         additional_kwargs={
             "raw": b"\x00\xff",
             "pair": (1, 2),
@@ -54,9 +56,9 @@ WAYS: dict[str, Any] = {
     "to_json": lambda memory: type(memory).from_json(memory.to_json()),
     "JSON text": lambda memory: type(memory).from_dict(json.loads(json.dumps(memory.to_dict()))),
     "pickle": lambda memory: pickle.loads(pickle.dumps(memory)),
-    "workflow JSON": lambda memory: JsonSerializer(
-        allowed_types=[HierMemChatMemoryBuffer]
-    ).deserialize(JsonSerializer().serialize(memory)),
+    "workflow JSON": lambda memory: json_serializer().deserialize(
+        JsonSerializer().serialize(memory)
+    ),
     "workflow pickle": lambda memory: JsonPickleSerializer().deserialize(
         JsonPickleSerializer().serialize({"memory": memory})
     )["memory"],

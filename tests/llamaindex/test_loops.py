@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from blockbuster import blockbuster_ctx
 from llama_index.core.chat_engine import SimpleChatEngine
-from llama_index.core.llms.mock import MockLLM
+from llamaindex.models import ListeningLLM
 from llamaindex.samples import WATCHDOG_SECONDS, assistant, exchange, texts, user
 
 from hiermem_core import ClosedError, FunctionCounter, HierMem
@@ -222,7 +222,7 @@ async def cancelled_puts(memory, worker, acknowledged):
 
 
 def streams(memory, worker, acknowledged):
-    engine = SimpleChatEngine.from_defaults(memory=memory, llm=MockLLM(max_tokens=3))
+    engine = SimpleChatEngine.from_defaults(memory=memory, llm=ListeningLLM(max_tokens=3))
     for n in range(5):
         for _ in engine.stream_chat(f"stream {worker} {n}").response_gen:
             pass
@@ -230,7 +230,7 @@ def streams(memory, worker, acknowledged):
 
 
 async def async_streams(memory, worker, acknowledged):
-    engine = SimpleChatEngine.from_defaults(memory=memory, llm=MockLLM(max_tokens=3))
+    engine = SimpleChatEngine.from_defaults(memory=memory, llm=ListeningLLM(max_tokens=3))
     for n in range(5):
         response = await engine.astream_chat(f"astream {worker} {n}")
         async for _ in response.async_response_gen():

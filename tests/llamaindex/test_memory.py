@@ -17,6 +17,7 @@ from llamaindex.samples import (
     result,
     system,
     texts,
+    thinking,
     user,
 )
 
@@ -26,6 +27,7 @@ from hiermem_core.models.turns import Origin, TurnDraft
 from hiermem_core.testing import FakeClock
 from hiermem_core.testing.contracts.probes import database_bytes, notes_store, spoil_turn
 from llamaindex_hiermem import HierMemChatMemoryBuffer
+from llamaindex_hiermem.messages import AS_THE_TURN
 
 METHODS = ("get", "get_context", "get_all", "put", "put_messages", "set", "reset", "close")
 
@@ -167,9 +169,9 @@ async def test_l17_two_names_on_one_store_share_nothing(hiermem, make_memory, ca
 
 async def test_l22_a_message_of_thinking_and_several_texts_is_stored_in_order(memory, call):
     blocks = [
-        block("thinking", content="hm", additional_information={"signature": "s"}),
+        *thinking("hm", additional_information={"signature": "s"}),
         block("text", text="First."),
-        block("thinking", content="so"),
+        *thinking("so"),
         block("text", text="Second."),
         block("text", text="Third."),
     ]
@@ -268,12 +270,17 @@ def newer_core(turn: TurnDraft) -> dict[str, str]:
     return {"dump": str(turn.origin.dump).replace('"block_type":"text"', '"block_type":"smell"')}
 
 
+def newer_role_of_text(turn: TurnDraft) -> dict[str, str]:
+    return {"body": '{"origin":["llamaindex","critic"]}', "dump": AS_THE_TURN}
+
+
 def newer_role(turn: TurnDraft) -> dict[str, str]:
     return {"dump": str(turn.origin.dump).replace('"role":"user"', '"role":"critic"')}
 
 
 DAMAGE = {
     "a role that this core lacks": newer_role,
+    "a role that this core lacks, of text alone": newer_role_of_text,
     "a block kind that this core lacks": newer_core,
     "a row that is no JSON": lambda turn: {"body": "{broken"},
     "a role that nobody knows": lambda turn: {"role": "critic"},
@@ -286,7 +293,8 @@ async def test_l46_what_this_core_cannot_read_is_a_placeholder_and_a_warning(
     hiermem, make_memory, call, mode, damage
 ):
     memory = make_memory(counting=mode)
-    memory.put_messages([*exchange("first"), user("read me"), assistant("and me")])
+    read_me = ChatMessage(role="user", content="read me", additional_kwargs={"n": 1})
+    memory.put_messages([*exchange("first"), read_me, assistant("and me")])
     thread = hiermem.tenant("alice").thread("trip")
     spoil_turn(thread, 3, **damage(thread.turns()[2]))
     before = database_bytes(hiermem)

@@ -8,7 +8,6 @@ from copy import deepcopy
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from enum import Enum
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
@@ -123,7 +122,13 @@ MEDIA_FACTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
 
 
 def blocks_of(kind: str, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.builds(partial(block, kind), **fields)
+    """Return blocks of a kind; a place that is none is not given, as old cores refuse that."""
+    given = {name: values for name, values in fields.items() if name not in PLACES}
+    places = {name: values for name, values in fields.items() if name in PLACES}
+    known = st.fixed_dictionaries(places).map(
+        lambda all_of: {name: place for name, place in all_of.items() if place is not None}
+    )
+    return st.builds(lambda known, **facts: block(kind, **facts, **known), known, **given)
 
 
 def media_of(kind: str) -> st.SearchStrategy[Any]:
@@ -271,6 +276,10 @@ def test_legacy_images_in_kwargs_are_not_fetched_or_added_again() -> None:
     assert draft.replaced == ("$.additional_kwargs.images[0]",)
 
 
+@pytest.mark.skipif(
+    "IOBase" not in str(block_classes()["image"].model_fields["image"].annotation),
+    reason="an image of this core is no stream",
+)
 def test_an_in_memory_stream_is_stored_and_an_open_file_is_not_read() -> None:
     stream = BytesIO(b"abc")
     stream.seek(2)

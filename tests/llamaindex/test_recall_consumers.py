@@ -6,15 +6,14 @@ import json
 
 import pytest
 from llama_index.core.chat_engine import ContextChatEngine, SimpleChatEngine
-from llama_index.core.llms import ChatMessage
-from llama_index.core.llms.mock import MockLLMWithChatMemoryOfLastCall
 from llama_index.core.workflow import Context
+from llamaindex.models import ListeningLLM
 from llamaindex.samples import (
     FACT,
     Facts,
     agent_of,
+    asking,
     assistant,
-    block,
     exchange,
     system,
     texts,
@@ -40,12 +39,12 @@ modes = pytest.mark.parametrize("mode", ["compat", "core"])
 
 def test_l48_an_engine_fills_no_placeholder_of_recalled_text(make_memory, tenant):
     tenant.remember(HOSTILE)
-    llm = MockLLMWithChatMemoryOfLastCall(max_tokens=3, is_chat_model=True)
+    llm = ListeningLLM(max_tokens=3)
     engine = ContextChatEngine.from_defaults(Facts(), llm=llm, memory=make_memory(recall_k=2))
 
     engine.chat(QUESTION)
 
-    seen = "\n".join(texts(llm.last_chat_messages))
+    seen = "\n".join(texts(llm.heard))
     assert seen.count("The fjord is deep.") == 1
     assert seen.count(QUESTION) == 1
     assert "at &#123;context_str&#125;" in seen
@@ -82,11 +81,7 @@ async def test_l31_one_turn_with_a_tool_is_searched_once_and_written_once(
         seen.append([m for m in messages if m.role.value == "system"])
         if messages[-1].role.value == "tool":
             return assistant("It is warm at nine.")
-        call = ChatMessage(role="assistant")
-        call.blocks = [
-            block("tool_call", tool_call_id="c1", tool_name="weather", tool_kwargs={"city": "Oslo"})
-        ]
-        return call
+        return asking("c1")
 
     memory = knowing(counting=mode, chat_history=[system("Be brief."), *exchange("old")])
     agent, written = agent_of(reply), len(appended(events))
@@ -131,7 +126,7 @@ def appended(events):
 
 @modes
 def test_engines_recall_and_store_nothing_of_it(knowing, mode):
-    llm = MockLLMWithChatMemoryOfLastCall(max_tokens=3, is_chat_model=True)
+    llm = ListeningLLM(max_tokens=3)
     for key, engine_of in {
         "simple": lambda memory: SimpleChatEngine.from_defaults(llm=llm, memory=memory),
         "context": lambda memory: ContextChatEngine.from_defaults(Facts(), llm=llm, memory=memory),
@@ -139,6 +134,6 @@ def test_engines_recall_and_store_nothing_of_it(knowing, mode):
         memory = knowing(counting=mode, chat_store_key=key)
         engine_of(memory).chat(QUESTION)
 
-        seen = texts(llm.last_chat_messages)
+        seen = texts(llm.heard)
         assert sum(FACT in str(text) for text in seen) == 1
         assert memory.get_all() == [user(QUESTION), assistant("text text text")]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-import chromadb
 import pytest
 from blockbuster import blockbuster_ctx
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.chat_engine import CondensePlusContextChatEngine, ContextChatEngine
-from llama_index.core.llms.mock import MockLLM, MockLLMWithChatMemoryOfLastCall
+from llama_index.core.llms.mock import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, QueryBundle
 from llama_index.core.tools import RetrieverTool
+from llamaindex.models import ListeningLLM
 from llamaindex.samples import texts
 
 from hiermem_core import (
@@ -30,6 +30,8 @@ NESTED = {"year": 2024, "tags": ["a", {"deep": [1, None]}], "by": {"name": "Zoë
 
 @pytest.fixture(params=["sqlite", "chroma", "hybrid"])
 def hiermem(request, tmp_path):
+    if request.param == "chroma":
+        pytest.importorskip("chromadb")
     options = {"backend": request.param, "embedder": FakeEmbedder()}
     with HierMem.open(tmp_path / "memory", **options) as hiermem:
         yield hiermem
@@ -147,6 +149,7 @@ async def test_l16_retrievers_of_two_tenants_share_nothing(hiermem, tenant, retr
 
 
 async def test_l33_foreign_rows_of_a_chroma_folder_are_skipped(tmp_path, retrieve):
+    chromadb = pytest.importorskip("chromadb")
     options = {"backend": "chroma", "embedder": FakeEmbedder()}
     with HierMem.open(tmp_path / "memory", **options) as hiermem:
         hiermem.tenant("acme").remember("green tea", id="e0", metadata=NESTED)
@@ -190,11 +193,11 @@ def test_it_writes_nothing_and_its_generation_follows_the_entries(tenant):
 
 def test_engines_and_tools_use_it(tenant):
     retriever = HierMemRetriever(tenant, k=2)
-    llm = MockLLMWithChatMemoryOfLastCall(max_tokens=3, is_chat_model=True)
+    llm = ListeningLLM(max_tokens=3)
     memory = HierMemChatMemoryBuffer.from_defaults(tenant=tenant, chat_store_key="t")
 
     answer = ContextChatEngine.from_defaults(retriever, llm=llm, memory=memory).chat("Japan tea?")
-    seen = "\n".join(filter(None, texts(llm.last_chat_messages)))
+    seen = "\n".join(filter(None, texts(llm.heard)))
     condensed = CondensePlusContextChatEngine.from_defaults(
         retriever, llm=MockLLM(max_tokens=3), memory=memory
     ).chat("And black tea?")

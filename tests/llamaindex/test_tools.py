@@ -7,9 +7,9 @@ import json
 import pytest
 from blockbuster import blockbuster_ctx
 from llama_index.core.tools import FunctionTool
-from llamaindex.samples import agent_of, assistant, block
+from llamaindex.samples import agent_of, assistant, calling
 
-from hiermem_core import ClosedError, HierMem, InvalidInputError, create_working_memory
+from hiermem_core import ClosedError, HierMem, InvalidInputError, ToolCall, create_working_memory
 from llamaindex_hiermem import HierMemChatMemoryBuffer, create_memory_tools
 from llamaindex_hiermem.tools import MOST
 
@@ -167,16 +167,7 @@ async def test_an_agent_remembers_and_recalls(tenant):
             return assistant(f"I know: {messages[-1].content}")
         asked = "recall" if "?" in str(messages[-1].content) else "remember"
         key = "query" if asked == "recall" else "content"
-        call = assistant("")
-        call.blocks = [
-            block(
-                "tool_call",
-                tool_call_id=asked,
-                tool_name=asked,
-                tool_kwargs={key: str(messages[-1].content)},
-            )
-        ]
-        return call
+        return calling(ToolCall(asked, asked, {key: str(messages[-1].content)}))
 
     agent = agent_of(reply, tools=create_memory_tools(tenant))
     memory = HierMemChatMemoryBuffer.from_defaults(tenant=tenant, chat_store_key="t")

@@ -27,6 +27,7 @@ from hiermem_core import FunctionCounter, HierMem, Origin, TurnDraft
 from hiermem_core.testing.contracts.probes import database_bytes, reads_of
 from hiermem_core.testing.contracts.transcripts import FRAGMENTS
 from llamaindex_hiermem import HierMemChatMemoryBuffer
+from llamaindex_hiermem.messages import message_to_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -292,7 +293,7 @@ async def test_l08_no_window_begins_with_a_result_or_parts_it_from_its_call(
 
 
 def asked(window: Sequence[ChatMessage]) -> list[str]:
-    return [b.tool_call_id for m in window for b in m.blocks if b.block_type == "tool_call"]
+    return [call.id for m in window for call in message_to_turn(m).tool_calls]
 
 
 def answered(window: Sequence[ChatMessage]) -> list[str]:

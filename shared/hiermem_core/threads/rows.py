@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.models.moments import from_milliseconds, to_milliseconds
@@ -18,11 +19,14 @@ from hiermem_core.models.turns import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Row
 
 UNREADABLE = "[unreadable turn]"
+
+_SHORT = 64
+"""Characters of what most turns have alike: their bodies, and their counts. It is parsed once."""
 
 
 def row_of(turn: Turn, *, thread: int) -> dict[str, Any]:
@@ -72,8 +76,7 @@ def _turn_of(row: Row[Any]) -> Turn:
         raise ValueError(role)
     if content is not None and not isinstance(content, str):
         raise TypeError("content")
-    facts = load_json(body) if body else {}
-    origin = _origin(facts.pop("origin", None), dump)
+    facts = _facts(body)
     return Turn(
         seq=seq,
         id=name,
@@ -82,8 +85,8 @@ def _turn_of(row: Row[Any]) -> Turn:
         revision=revision,
         role=role,
         content=content,
-        origin=origin,
-        token_counts=_counts(load_json(counts)),
+        origin=_origin(facts.get("origin"), dump),
+        token_counts=_counts(counts),
         created_at=from_milliseconds(moment),
         **_fields(facts, role),
     )
@@ -119,8 +122,25 @@ def _body(turn: Turn) -> dict[str, Any]:
     return {name: fact for name, fact in facts.items() if fact not in (None, [], {}, False)}
 
 
-def _fields(body: Mapping[str, Any], role: Any) -> dict[str, Any]:
+def _facts(body: str | None) -> Mapping[str, Any]:
     if not body:
+        return {}
+    origin = _origin_alone(body) if len(body) <= _SHORT else None
+    return load_json(body) if origin is None else {"origin": origin}
+
+
+@lru_cache(256)
+def _origin_alone(body: str) -> tuple[str, str] | None:
+    """Return the origin that a body tells if it tells nothing else."""
+    facts = load_json(body)
+    if facts.keys() != {"origin"}:
+        return None
+    framework, role = facts["origin"]
+    return framework, role
+
+
+def _fields(body: Mapping[str, Any], role: Any) -> dict[str, Any]:
+    if body.keys() <= {"origin"}:
         return {"source": source_of_role(role)}
     return {
         "parts": tuple(checked_part(part) for part in body.get("parts", ())),
@@ -154,13 +174,21 @@ def _object(value: Any) -> dict[str, Any]:
     raise TypeError("object")
 
 
-def _counts(value: Any) -> dict[str, int]:
-    if not all(type(tokens) is int for tokens in value.values()):
+def _counts(text: str) -> dict[str, int]:
+    return dict(_short_counts(text) if len(text) <= _SHORT else _checked_counts(text))
+
+
+def _checked_counts(text: str) -> Mapping[str, int]:
+    counts: Mapping[str, int] = load_json(text)
+    if not all(type(tokens) is int for tokens in counts.values()):
         raise TypeError("tokens")
-    return dict(value)
+    return counts
 
 
-def _origin(origin: list[str] | None, dump: str | None) -> Origin | None:
+_short_counts = lru_cache(4096)(_checked_counts)
+
+
+def _origin(origin: Sequence[str] | None, dump: str | None) -> Origin | None:
     if origin is None or dump is None:
         return None
     framework, role = origin
