@@ -15,7 +15,7 @@ from hiermem_core.backends.matrices import Matrices
 from hiermem_core.backends.mending import Mending
 from hiermem_core.backends.planner import Planner
 from hiermem_core.backends.sql import SqlBackend
-from hiermem_core.backends.sql_filters import metadata_index_ddl
+from hiermem_core.backends.sql_filters import Fields, metadata_index_ddl
 from hiermem_core.backends.staging import StagedVectors
 from hiermem_core.backends.turn_rows import TurnRows
 from hiermem_core.backends.vector_rows import VectorRows
@@ -160,7 +160,8 @@ class Wiring:
     def rows(self) -> SqlBackend:
         """Searches the rows of the database: turns, and entries unless they are in memory."""
         settings = self.settings
-        fields = frozenset(settings.indexed_metadata)
+        dialect = self.database.dialect_name
+        fields = Fields(frozenset(settings.indexed_metadata), dialect)
         self._index_metadata(fields)
         search = VectorSearch(
             self.database,
@@ -182,11 +183,11 @@ class Wiring:
             fields=fields,
         )
 
-    def _index_metadata(self, fields: frozenset[str]) -> None:
-        if fields:
+    def _index_metadata(self, fields: Fields) -> None:
+        if fields.indexed:
             with self.database.write() as connection:
-                for field in sorted(fields):
-                    connection.exec_driver_sql(metadata_index_ddl(field))
+                for field in sorted(fields.indexed):
+                    connection.exec_driver_sql(metadata_index_ddl(field, fields.dialect))
 
     @cached_property
     def backend(self) -> Backend:

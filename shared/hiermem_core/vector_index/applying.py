@@ -69,7 +69,7 @@ class Applier:
             index.remove(name, batch.numbers)
         reach("index.after_apply")
         files = self._store.files(index)
-        with self._database.write() as connection:
+        with self._database.write(batch.tenant) as connection:
             failed = self._settle(connection, batch, refused)
             added = len(vectors.numbers) - len(refused)
             removed = len(batch.numbers) if batch.change == "remove" else 0
