@@ -6,6 +6,7 @@ import socket
 
 import pytest
 from hypothesis import settings
+from postgres_server import postgres_server, postgres_url  # noqa: F401 - fixtures of all tests
 
 settings.register_profile(
     "ordinary", max_examples=25, derandomize=True, deadline=None, database=None
