@@ -40,6 +40,8 @@ class Options(TypedDict, total=False):
     recall_share: float
     durability: DurabilityName
     busy_seconds: float
+    generation_check_seconds: float
+    pool_size: int
     window_exchanges: int | None
     strategy: Strategy | None
     update_every_turns: int
@@ -74,6 +76,9 @@ class HierMemSettings(BaseSettings):
             most this; the window gets the rest.
         durability: `"process"` survives a kill, `"power"` a power cut too.
         busy_seconds: How long a write waits for other writers.
+        generation_check_seconds: On a server, how long what a process has kept in memory may be
+            older than what others have committed; its own writes it sees at once.
+        pool_size: Connections to the database that this process holds at most.
         window_exchanges: Exchanges beside the current one at most; `None`: the budget decides.
         strategy: How threads are loaded; default: `"summary_buffer"` where a chat model is given,
             else `"sliding_window"`.
@@ -107,6 +112,8 @@ class HierMemSettings(BaseSettings):
     recall_share: float = Field(default=0.8, ge=0, le=1)
     durability: DurabilityName = "process"
     busy_seconds: float = Field(default=30.0, ge=0)
+    generation_check_seconds: float = Field(default=1.0, ge=0)
+    pool_size: int = Field(default=8, ge=1)
     window_exchanges: int | None = Field(default=None, ge=0)
     strategy: Strategy | None = None
     update_every_turns: int = Field(default=6, ge=1)

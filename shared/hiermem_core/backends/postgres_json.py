@@ -226,7 +226,8 @@ def _none_fails(
 def _texts(node: ColumnElement[Any], place: int) -> sql.Select[Any]:
     """Return the subquery of the texts in a list that is an item of a node."""
     listed = node.op("->", return_type=JSON())(sql.literal_column(str(place)))
-    return sql.select(sql.func.json_array_elements_text(listed))
+    each = sql.func.json_array_elements_text(listed).table_valued("value").alias()
+    return sql.select(each.c.value)
 
 
 def _text_of(node: ColumnElement[Any], place: int) -> ColumnElement[str]:

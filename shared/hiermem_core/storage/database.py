@@ -53,6 +53,7 @@ class Database:
             own settings decide there.
         busy_seconds: How long to wait for other writers.
         check_seconds: How long a server's facts are taken for valid that others may change.
+        pool_size: Connections held at most.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Database:
         durability: Durability = "process",
         busy_seconds: float = 30.0,
         check_seconds: float = 1.0,
+        pool_size: int = 8,
     ) -> None:
         self.location = location
         self._busy_seconds = busy_seconds
@@ -75,7 +77,7 @@ class Database:
             if location.server is None
             else Postgres(location.server, busy_seconds=busy_seconds, check_seconds=check_seconds)
         )
-        self._engine = self._dialect.engine()
+        self._engine = self._dialect.engine(pool_size)
         self._facts = self._dialect.facts
         self._failures: tuple[type[Exception], ...] = (DBAPIError, *self._dialect.errors)
         renewed_after_fork(self)

@@ -44,7 +44,7 @@ class Dialect(Protocol):
     errors: tuple[type[Exception], ...]
     facts: Facts | None
 
-    def engine(self) -> Engine:
+    def engine(self, pool_size: int) -> Engine:
         """Return a new engine, whose connections begin no transaction by themselves."""
         ...
 

@@ -19,6 +19,7 @@ SCHEMA = "hiermem"
 """The PostgreSQL schema that holds the tables, unless the URL says `?schema=name`."""
 
 _FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
+_HOST = re.compile(r"[^\s\[\]@/]*|\[[0-9a-fA-F:.%]+\]")
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 _OF_LIBPQ = frozenset(
@@ -45,7 +46,7 @@ class Server:
 
     def __str__(self) -> str:
         """Name both; a password is never in it."""
-        url = self.url.set(password=None)
+        url = self.url._replace(password=None)
         if self.schema != SCHEMA:
             url = url.update_query_dict({"schema": self.schema})
         return url.render_as_string()
@@ -143,6 +144,9 @@ def _server(url: URL) -> Server:
     _check_query(url, _OF_LIBPQ | {"schema"})
     if url.drivername not in {"postgresql", "postgresql+psycopg"}:
         raise ConfigurationError("location", f"{url.drivername}: write postgresql+psycopg://...")
+    if not url.database or not _HOST.fullmatch(url.host or ""):
+        reason = "a server's URL is postgresql+psycopg://user:password@host:port/database"
+        raise ConfigurationError("location", reason)
     schema = url.query.get("schema", SCHEMA)
     if not isinstance(schema, str) or not _SCHEMA_NAME.fullmatch(schema):
         reason = "a schema has small letters, digits and underscores; name another"

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hiermem_core.storage.dialect import Facts
     from hiermem_core.storage.location import Server
 
-_POOL_SIZE = 8
 _MOST_FACTS = 10_000
 _CONNECT_SECONDS = 10
 
@@ -62,14 +61,14 @@ class Postgres:
         self._engine: Engine | None = None
         self.facts: Facts | None = TimedFacts(self._fact, seconds=check_seconds)
 
-    def engine(self) -> Engine:
+    def engine(self, pool_size: int) -> Engine:
         """Return a new engine; nothing is connected yet."""
         milliseconds = max(1, round(self._busy_seconds * 1000))
         options = f"-c search_path={self._server.schema} -c lock_timeout={milliseconds}"
         self._engine = create_engine(
             self._server.url,
             poolclass=QueuePool,
-            pool_size=_POOL_SIZE,
+            pool_size=pool_size,
             max_overflow=0,
             pool_timeout=max(self._busy_seconds, 1.0) * 2,
             isolation_level="AUTOCOMMIT",  # transactions begin where this module says

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Durability = Literal["process", "power"]
 
 _SYNCHRONOUS: dict[Durability, str] = {"process": "NORMAL", "power": "FULL"}
-_POOL_SIZE = 8
 
 _CHECKPOINT_PAGES = 4000
 """16 MB of log: a page written again and again, as those of indexes are, is copied back once."""
@@ -42,14 +41,14 @@ class Sqlite:
         self._busy_seconds = busy_seconds
         self.facts: Facts | None = None if location.database is None else Watch(location.database)
 
-    def engine(self) -> Engine:
+    def engine(self, pool_size: int) -> Engine:
         """Return a new engine; makes the file's folder."""
         if self._location.database is not None:
             _make_folder(self._location.database.parent)
         engine = create_engine(
             self._location.url,
             poolclass=QueuePool,
-            pool_size=1 if self._location.is_memory else _POOL_SIZE,
+            pool_size=1 if self._location.is_memory else pool_size,
             max_overflow=0,
             pool_timeout=max(self._busy_seconds, 1.0) * 2,
             connect_args={"check_same_thread": False, "timeout": self._busy_seconds},
