@@ -69,6 +69,10 @@ class KeywordIndex(Hashable, Protocol):
         """Return how many rows match, counted up to a limit."""
         ...
 
+    def recount(self, connection: Connection, tenant: int) -> None:
+        """Count a tenant's rows anew, where counts are kept."""
+        ...
+
     def shed_removed(self, database: Database) -> None:
         """Leave no word of a removed row in the index's files, as far as it is the index's."""
         ...
@@ -106,6 +110,11 @@ def remove_keywords(connection: Connection, numbers: Iterable[int]) -> None:
     listed = list(numbers)
     if listed:
         keyword_index(connection).remove(connection, listed)
+
+
+def recount_keywords(connection: Connection, tenant: int) -> None:
+    """Count a tenant's rows anew, where counts are kept."""
+    keyword_index(connection).recount(connection, tenant)
 
 
 def rows_with(connection: Connection, tenant: int, word: str, *, limit: int) -> int:

@@ -68,6 +68,9 @@ class Fts5Keywords:
         some = select(_K.rowid).where(_matching).limit(limit).subquery()
         return connection.execute(select(func.count()).select_from(some), asked).scalar_one()
 
+    def recount(self, connection: Connection, tenant: int) -> None:
+        """Do nothing: FTS5 keeps its counts itself."""
+
     def shed_removed(self, database: Database) -> None:
         """Merge the index's segments, so that no word of a removed row is left in one.
 

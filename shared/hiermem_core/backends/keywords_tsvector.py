@@ -44,6 +44,11 @@ _COUNT = (
     " ON CONFLICT (tenant) DO UPDATE"
     " SET rows = kept.rows + excluded.rows, length = kept.length + excluded.length"
 )
+_RECOUNT = (
+    "INSERT INTO keyword_counts (tenant, rows, length)"
+    " SELECT tenant, count(*), sum(length) FROM keywords WHERE tenant = %s AND part = 0"
+    " GROUP BY tenant"
+)
 
 _BEST = f"""
 WITH asked AS (
@@ -51,10 +56,13 @@ WITH asked AS (
     FROM jsonb_to_recordset(CAST(:terms AS jsonb))
         AS one(term integer, whole text, is_prefix boolean, query text)
 ),
-kept AS (SELECT rows, length FROM keyword_counts WHERE tenant = :of),
+kept AS (SELECT rows, length FROM keyword_counts WHERE tenant = :of AND rows > 0),
 weighed AS (
     SELECT term, whole, is_prefix, kept.length::double precision / kept.rows AS average,
-        greatest({LEAST_IDF}, ln((kept.rows - found.rows + 0.5) / (found.rows + 0.5))) AS idf
+        greatest(
+            {LEAST_IDF},
+            ln((greatest(kept.rows, found.rows) - found.rows + 0.5) / (found.rows + 0.5))
+        ) AS idf
     FROM asked, kept, LATERAL (
         SELECT count(DISTINCT rowid) AS rows FROM keywords WHERE body @@ query::tsquery
     ) AS found
@@ -77,7 +85,7 @@ LIMIT :size
 
 _MATCHES = text(
     "SELECT count(*) FROM (SELECT DISTINCT rowid FROM keywords"
-    " WHERE body @@ CAST(:expression AS tsquery) LIMIT :size) AS some"
+    " WHERE body @@ CAST(:expression AS tsquery) LIMIT :size) AS found"
 )
 
 _terms = Fts5Terms()
@@ -142,6 +150,11 @@ class TsvectorKeywords:
         facts = {"expression": asked["expression"], "size": limit}
         count: int = connection.execute(_MATCHES, facts).scalar_one()
         return count
+
+    def recount(self, connection: Connection, tenant: int) -> None:
+        """Count a tenant's rows anew."""
+        connection.exec_driver_sql("DELETE FROM keyword_counts WHERE tenant = %s", (tenant,))
+        connection.exec_driver_sql(_RECOUNT, (tenant,))
 
     def shed_removed(self, database: Database) -> None:
         """Do nothing: the index is cleaned with its table."""

@@ -56,7 +56,7 @@ from hiermem_core.testing.contracts.searching import SearchContract
 from hiermem_core.testing.contracts.searching_filters import FilterContract
 from hiermem_core.testing.contracts.searching_vectors import SemanticContract
 from hiermem_core.testing.contracts.searching_words import HybridContract, KeywordContract
-from hiermem_core.testing.contracts.threads import ThreadStoreContract
+from hiermem_core.testing.contracts.threads import MistypedTurnsContract, ThreadStoreContract
 from hiermem_core.testing.contracts.updating import UpdatingContract
 from hiermem_core.testing.contracts.updating_by_hosts import HostMemoryContract
 from hiermem_core.testing.contracts.working import WorkingMemoryContract
@@ -84,6 +84,7 @@ __all__ = [
     "LimitContract",
     "MemoryContract",
     "MetadataContract",
+    "MistypedTurnsContract",
     "NamespaceContract",
     "NotesPropertiesContract",
     "ObservingContract",
