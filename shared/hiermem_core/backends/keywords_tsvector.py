@@ -1,7 +1,8 @@
 """The keyword index of PostgreSQL: `tsvector`s of FTS5's terms, a GIN index, and BM25 from counts.
 
 A vector's lexemes are the tokens of the row's scope, marked, and the terms of its body; how many
-positions a term has says how often it stands there, up to 255, the most that PostgreSQL keeps. A
+positions a term has says how often it stands there, up to 255, the most that PostgreSQL keeps. The
+first letter of a pair of an unspaced script has a lexeme too, for questions of one letter. A
 body of more terms than one vector holds has several. Rows and terms are counted per tenant, so
 that no tenant shifts another's scores.
 """
@@ -9,6 +10,7 @@ that no tenant shifts another's scores.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, Double, bindparam, column, text
@@ -18,7 +20,6 @@ from hiermem_core.models.plain import dump_json
 from hiermem_core.ranking.words import K1, LEAST_IDF, B, is_lone
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 _MARK = "/"
 """Begins a lexeme that is a token of a scope: no term has it."""
+
+_BEGINNING = "^"
+"""Begins a lexeme that stands for all terms which begin with the letter after it."""
 
 _MOST_POSITIONS = 255
 _MOST_BYTES = 400_000
@@ -51,36 +55,27 @@ _RECOUNT = (
 )
 
 _BEST = f"""
-WITH asked AS (
-    SELECT term, whole, is_prefix, query
-    FROM jsonb_to_recordset(CAST(:terms AS jsonb))
-        AS one(term integer, whole text, is_prefix boolean, query text)
+WITH kept AS (
+    SELECT rows::float8, length::float8 / rows AS average
+    FROM keyword_counts WHERE tenant = :of AND rows > 0
 ),
-kept AS (SELECT rows, length FROM keyword_counts WHERE tenant = :of AND rows > 0),
-weighed AS (
-    SELECT term, whole, is_prefix, kept.length::double precision / kept.rows AS average,
-        greatest(
+asked AS (
+    SELECT one.lexeme, kept.average, greatest(
             {LEAST_IDF},
             ln((greatest(kept.rows, found.rows) - found.rows + 0.5) / (found.rows + 0.5))
-        ) AS idf
-    FROM asked, kept, LATERAL (
-        SELECT count(DISTINCT rowid) AS rows FROM keywords WHERE body @@ query::tsquery
+        )::float8 AS idf
+    FROM kept, jsonb_to_recordset(CAST(:terms AS jsonb)) AS one(lexeme text, query text), LATERAL (
+        SELECT count(*)::float8 AS rows FROM keywords WHERE body @@ one.query::tsquery
     ) AS found
 ),
 occurring AS (
-    SELECT keywords.rowid, weighed.term, weighed.idf, weighed.average,
-        sum(cardinality(word.positions)) AS times
-    FROM keywords, LATERAL unnest(keywords.body) AS word, weighed
-    WHERE keywords.body @@ CAST(:expression AS tsquery)
-        AND CASE WHEN is_prefix THEN starts_with(word.lexeme, whole) ELSE word.lexeme = whole END
-    GROUP BY keywords.rowid, weighed.term, weighed.idf, weighed.average
+    SELECT keywords.rowid, asked.idf, cardinality(word.positions)::float8 AS times,
+        {K1}::float8 * ({1 - B}::float8 + {B}::float8 * keywords.length / asked.average) AS norm
+    FROM keywords, LATERAL unnest(keywords.body) AS word, asked
+    WHERE keywords.body @@ CAST(:expression AS tsquery) AND word.lexeme = asked.lexeme
 )
-SELECT occurring.rowid AS number,
-    sum(idf * times * {K1 + 1} / (times + {K1} * ({1 - B} + {B} * row.length / average))) AS value
-FROM occurring JOIN keywords AS row ON row.rowid = occurring.rowid AND row.part = 0
-GROUP BY occurring.rowid
-ORDER BY value DESC, number
-LIMIT :size
+SELECT rowid AS number, sum(idf * times * {K1 + 1}::float8 / (times + norm)) AS value
+FROM occurring GROUP BY rowid ORDER BY value DESC, number LIMIT :size
 """  # noqa: S608 - constants
 
 _MATCHES = text(
@@ -134,8 +129,8 @@ class TsvectorKeywords:
         """Return the terms, and the query for rows with one of them and of the scope's tokens."""
         ours = _quoted(f"{_MARK}t{tenant}")
         found = [
-            _term(place, word, terms, ours)
-            for place, (word, terms) in enumerate(zip(words, _terms.of(words), strict=True))
+            _term(word, terms, ours)
+            for word, terms in zip(words, _terms.of(words), strict=True)
             if terms
         ]
         if not found or scope == []:
@@ -160,7 +155,7 @@ class TsvectorKeywords:
         """Do nothing: the index is cleaned with its table."""
 
 
-def _term(place: int, word: str, terms: Counter[str], ours: str) -> dict[str, Any]:
+def _term(word: str, terms: Counter[str], ours: str) -> dict[str, str]:
     """Return a word of a question as the statement takes it.
 
     Args:
@@ -168,22 +163,20 @@ def _term(place: int, word: str, terms: Counter[str], ours: str) -> dict[str, An
             there.
         ours: The token of the tenant whose rows are counted.
     """
-    lexemes = sorted(map(_lexeme, terms))
-    is_prefix = is_lone(word)
-    query = " & ".join(map(_quoted, lexemes)) + ":*" * is_prefix
-    return {
-        "term": place,
-        "whole": lexemes[0],
-        "is_prefix": is_prefix,
-        "query": f"{ours} & {query}",
-    }
+    lexemes = [_BEGINNING + word] if is_lone(word) else sorted(map(_lexeme, terms))
+    query = " & ".join(map(_quoted, lexemes))
+    return {"lexeme": lexemes[0], "query": f"{ours} & {query}"}
 
 
 def _vectors(tokens: Sequence[str], counts: Counter[str]) -> Iterator[str]:
     """Yield the vectors of a row: each has the tokens, and as many of the terms as it holds."""
     head = [_quoted(_MARK + token) for token in tokens]
     lexemes, size = list(head), 0
+    beginnings = Counter[str]()
     for term, times in counts.items():
+        if is_lone(term[0]):
+            beginnings[_BEGINNING + term[0]] += times
+    for term, times in (counts + beginnings).items():
         lexeme = _quoted(_lexeme(term))
         positions = range(1, min(times, _MOST_POSITIONS) + 1)
         cost = len(lexeme.encode()) + 2 * len(positions) + 8

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import select
 import threading
 import time
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 from zlib import crc32
 
-from sqlalchemy import create_engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import create_engine, event
+from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import QueuePool
 
 from hiermem_core.errors import ConfigurationError, MissingExtraError
@@ -32,6 +34,9 @@ _LOCK = "SELECT pg_advisory_xact_lock(%s::bigint)"
 _LOCK_TENANT = (
     "SELECT pg_advisory_xact_lock_shared(%s::bigint), pg_advisory_xact_lock(%s::int, %s::int)"
 )
+
+_begins: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""By connection of the driver: how the transaction begins that its next statement is first in."""
 
 _BUSY = frozenset({"55P03", "40P01", "40001"})
 """SQLSTATE of lock_not_available, deadlock_detected and serialization_failure."""
@@ -75,15 +80,18 @@ class Postgres:
             connect_args={"options": options, "connect_timeout": _CONNECT_SECONDS}
             | dict(self._server.url.query),
         )
+        event.listen(self._engine, "checkout", _refuse_cut)
+        event.listen(self._engine, "checkin", _forget_begin)
+        event.listen(self._engine, "do_execute", _begin_first)
         return self._engine
 
     def begin_read(self, connection: Connection) -> None:
-        """Begin a transaction that reads on one snapshot."""
-        self._begin(connection, _READ)
+        """Begin a transaction that reads on one snapshot, with its first statement."""
+        _begins[connection.connection.driver_connection] = _READ
 
     def begin_write(self, connection: Connection, tenant: str | None) -> None:
         """Begin a transaction, and wait for the tenant's lock, or for all of them."""
-        self._begin(connection, _WRITE)
+        _begins[connection.connection.driver_connection] = _WRITE
         if tenant is None:
             connection.exec_driver_sql(_LOCK, (self._whole,))
         else:
@@ -101,8 +109,7 @@ class Postgres:
             if encoding != "UTF8":
                 reason = f"the database is in {encoding}; create one with ENCODING 'UTF8'"
                 raise ConfigurationError("location", reason)
-            self._begin(connection, _WRITE)
-            connection.exec_driver_sql(_LOCK, (self._whole,))
+            self.begin_write(connection, None)
             connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {self._server.schema}")
             connection.commit()
 
@@ -134,21 +141,38 @@ class Postgres:
             return f"{name}; check that the server runs and takes connections, and retry"
         return f"{name}; see the server's log"
 
-    def _begin(self, connection: Connection, statement: str) -> None:
-        """Begin on a connection that works; one that was cut while it was idle is made anew."""
-        try:
-            connection.exec_driver_sql(statement)
-        except DBAPIError as error:
-            if not error.connection_invalidated:
-                raise
-            connection.rollback()
-            connection.exec_driver_sql(statement)
-
     def _fact(self, statement: str, parameters: Sequence[Hashable]) -> Any:
         if self._engine is None:
             raise AssertionError("facts are asked of an engine")
         with self._engine.connect() as connection:
             return self.first(connection, statement, parameters)
+
+
+def _begin_first(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
+    """Begin a transaction in the round trip of its first statement; tell whether that was done."""
+    del context
+    begin = _begins.pop(cursor.connection, None)
+    if begin is None:
+        return False
+    with cursor.connection.pipeline():
+        cursor.connection.execute(begin)
+        cursor.execute(statement, parameters)
+    return True
+
+
+def _forget_begin(driver: object, record: object) -> None:
+    del record
+    _begins.pop(driver, None)
+
+
+def _refuse_cut(driver: Any, record: object, proxy: object) -> None:
+    """Have a connection made anew that the server has ended while nobody used it.
+
+    A server says nothing to an idle connection but its end.
+    """
+    del record, proxy
+    if driver.closed or select.select([driver.fileno()], [], [], 0)[0]:
+        raise DisconnectionError
 
 
 class TimedFacts:

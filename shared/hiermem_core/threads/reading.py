@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Row, Select, bindparam, func, select, union_all
+from sqlalchemy import Select, bindparam, func, select, union_all
 
 from hiermem_core.errors import ThreadNotFoundError
 from hiermem_core.models.moments import from_milliseconds
@@ -74,6 +74,16 @@ _PAGE = (
     .limit(bindparam("size"))
 )
 
+_NUMBER = _HEAD.with_only_columns(_H.number).correlate(None).scalar_subquery()
+_OF_HEAD = len(_HEAD.selected_columns)
+_NEWEST = (
+    select(*_HEAD.selected_columns, *tables.turns.c)
+    .join_from(tables.turns, tables.threads, _T.thread == _H.number)
+    .where(_T.thread == _NUMBER, ~_T.archived, ~_T.standing)
+    .order_by(_T.seq.desc())
+    .limit(bindparam("size"))
+)
+
 
 def head_of(connection: Connection, tenant_id: str, thread_id: str) -> Head | None:
     """Return a thread's row, or `None`."""
@@ -132,7 +142,24 @@ def standing_turns(connection: Connection, head: Head) -> list[Turn]:
     return found
 
 
-def page_before(connection: Connection, number: int, before: int, size: int) -> Sequence[Row[Any]]:
+def newest_page(
+    connection: Connection, tenant_id: str, thread_id: str, size: int
+) -> tuple[Head, Sequence[Sequence[Any]]]:
+    """Return a thread's row, and up to `size` rows inside the exchanges, newest first.
+
+    Raises:
+        ThreadNotFoundError: The tenant has no such thread.
+    """
+    values = {"tenant": tenant_id, "thread_id": thread_id, "size": size}
+    rows = connection.execute(_NEWEST, values).all()
+    if not rows:
+        return require_head(connection, tenant_id, thread_id), ()
+    return _head(rows[0][:_OF_HEAD]), [row[_OF_HEAD:] for row in rows]
+
+
+def page_before(
+    connection: Connection, number: int, before: int, size: int
+) -> Sequence[Sequence[Any]]:
     """Return up to `size` rows inside the exchanges, newest first, older than seq `before`."""
     values = {"number": number, "before": before, "size": size}
     return connection.execute(_PAGE, values).all()
