@@ -27,6 +27,7 @@ class Options(TypedDict, total=False):
     """What `HierMem.open` takes beside collaborators; each is a `HIERMEM_*` setting too."""
 
     backend: BackendName
+    chroma: str | None
     cache_size: int
     indexing: bool
     local_embedder: bool
@@ -60,6 +61,8 @@ class HierMemSettings(BaseSettings):
         location: Folder, `.db` file, or `:memory:`.
         tenant: Used by the command line; the library has no default tenant.
         backend: Where entries live and how they are searched; `"chroma"` needs that extra.
+        chroma: URL of a Chroma server that keeps the vector index, `http://host:8000`; default: in
+            a folder beside the database.
         cache_size: Entries read a moment ago that are kept in memory.
         indexing: Make vectors; without, a later `reindex` makes them.
         local_embedder: Without a given embedder use the local one, where the extra `embed` is
@@ -96,9 +99,10 @@ class HierMemSettings(BaseSettings):
         env_prefix=PREFIX, frozen=True, extra="forbid", populate_by_name=True
     )
 
-    location: str | None = None
+    location: str | None = Field(default=None, repr=False)
     tenant: str | None = None
     backend: BackendName = "hybrid"
+    chroma: str | None = Field(default=None, repr=False)
     cache_size: int = Field(default=100, ge=0)
     indexing: bool = True
     local_embedder: bool = True

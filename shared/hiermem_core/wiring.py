@@ -48,6 +48,7 @@ from hiermem_core.threads.listing import TurnListing
 from hiermem_core.threads.notes import NotesStore
 from hiermem_core.threads.sliding_window import SlidingWindow
 from hiermem_core.vector_index.applying import IndexTeller
+from hiermem_core.vector_index.connecting import ChromaServer
 from hiermem_core.vector_index.indexer import Indexer
 
 if TYPE_CHECKING:
@@ -117,10 +118,11 @@ class Wiring:
         """Keeps vectors in the vector index, where the backend has one."""
         backend = self.settings.backend
         is_there = backend in INDEX_THRESHOLDS and find_spec("chromadb") is not None
+        server = None if self.settings.chroma is None else ChromaServer(self.settings.chroma)
         threshold = self.settings.index_threshold
         return Indexer(
             self.database,
-            self.database.location.index_folder if is_there else None,
+            server or self.database.location.index_folder if is_there else None,
             threshold=INDEX_THRESHOLDS.get(backend, 0) if threshold is None else threshold,
             clock=self.clock,
             tell=IndexTeller(

@@ -6,6 +6,7 @@ import secrets
 from contextlib import closing
 
 import pytest
+from chroma_server import chroma_server  # noqa: F401 - a fixture of these tests
 
 
 @pytest.fixture(scope="session")

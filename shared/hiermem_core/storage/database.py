@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from hiermem_core.storage.dialect import Dialect
+    from hiermem_core.storage.dialect import Dialect, Hold
     from hiermem_core.storage.location import Location
     from hiermem_core.storage.sqlite import Durability
 
@@ -138,6 +138,19 @@ class Database:
             return self._dialect.first(inside, statement, parameters)
         with self.read() as connection:
             return self._dialect.first(connection, statement, parameters)
+
+    def hold(self, name: str) -> Hold | None:
+        """Hold a lock of the location until it is released, or this process ends; never waits.
+
+        Returns:
+            `None`: another session holds it, or the engine has no such locks.
+
+        Raises:
+            BackendUnavailableError: The server cannot be reached.
+        """
+        with self._mapped("locking"):
+            self.check_open()
+            return self._dialect.hold(name)
 
     def health(self) -> Health:
         """Write, read and delete a canary, and report; `degraded` after a failed write."""

@@ -33,6 +33,19 @@ class Facts(Protocol):
         ...
 
 
+class Hold(Protocol):
+    """A lock of a location that is held, until it is released or its session ends."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Tell whether it is still held, as far as can be told without asking."""
+        ...
+
+    def release(self) -> None:
+        """Let go of it. Idempotent."""
+        ...
+
+
 class Dialect(Protocol):
     """One database engine: how it is reached, locked and cleaned, and what its errors mean.
 
@@ -72,6 +85,10 @@ class Dialect(Protocol):
 
         They take room for a second copy of the database while they run; writers wait for them.
         """
+        ...
+
+    def hold(self, name: str) -> Hold | None:
+        """Hold a lock of the location by its name; `None`: another does, or there are none."""
         ...
 
     def first(self, connection: Connection, statement: str, parameters: Sequence[Hashable]) -> Any:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import select
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 from zlib import crc32
 
 from sqlalchemy import create_engine, event
-from sqlalchemy.exc import DisconnectionError
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
+from sqlalchemy.pool import NullPool, QueuePool
 
 from hiermem_core.errors import ConfigurationError, MissingExtraError
 
@@ -37,6 +37,8 @@ _LOCK_TENANT = (
 
 _begins: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 """By connection of the driver: how the transaction begins that its next statement is first in."""
+
+_TRY = "SELECT pg_try_advisory_lock(%s::int, %s::int)"
 
 _BUSY = frozenset({"55P03", "40P01", "40001"})
 """SQLSTATE of lock_not_available, deadlock_detected and serialization_failure."""
@@ -63,13 +65,17 @@ class Postgres:
         self._server = server
         self._busy_seconds = busy_seconds
         self._whole = crc32(f"hiermem {server.schema}".encode())
+        milliseconds = max(1, round(busy_seconds * 1000))
+        self._connect_args = {
+            "options": f"-c search_path={server.schema} -c lock_timeout={milliseconds}",
+            "connect_timeout": _CONNECT_SECONDS,
+            **server.url.query,
+        }
         self._engine: Engine | None = None
         self.facts: Facts | None = TimedFacts(self._fact, seconds=check_seconds)
 
     def engine(self, pool_size: int) -> Engine:
         """Return a new engine; nothing is connected yet."""
-        milliseconds = max(1, round(self._busy_seconds * 1000))
-        options = f"-c search_path={self._server.schema} -c lock_timeout={milliseconds}"
         self._engine = create_engine(
             self._server.url,
             poolclass=QueuePool,
@@ -77,8 +83,7 @@ class Postgres:
             max_overflow=0,
             pool_timeout=max(self._busy_seconds, 1.0) * 2,
             isolation_level="AUTOCOMMIT",  # transactions begin where this module says
-            connect_args={"options": options, "connect_timeout": _CONNECT_SECONDS}
-            | dict(self._server.url.query),
+            connect_args=self._connect_args,
         )
         event.listen(self._engine, "checkout", _refuse_cut)
         event.listen(self._engine, "checkin", _forget_begin)
@@ -120,6 +125,21 @@ class Postgres:
         The server writes over it in time; its log and its backups are its own.
         """
         yield (lambda: connection.exec_driver_sql("VACUUM"),)
+
+    def hold(self, name: str) -> SessionLock | None:
+        """Hold an advisory lock in a session of its own, unless another session does."""
+        engine = create_engine(
+            self._server.url,
+            poolclass=NullPool,
+            isolation_level="AUTOCOMMIT",
+            connect_args=self._connect_args,
+        )
+        connection = engine.connect()
+        key = _signed(self._whole), _signed(crc32(name.encode()))
+        if connection.exec_driver_sql(_TRY, key).scalar():
+            return SessionLock(connection)
+        connection.close()
+        return None
 
     def first(self, connection: Connection, statement: str, parameters: Sequence[Hashable]) -> Any:
         """Return the first value of a statement."""
@@ -171,8 +191,30 @@ def _refuse_cut(driver: Any, record: object, proxy: object) -> None:
     A server says nothing to an idle connection but its end.
     """
     del record, proxy
-    if driver.closed or select.select([driver.fileno()], [], [], 0)[0]:
+    if _is_cut(driver):
         raise DisconnectionError
+
+
+def _is_cut(driver: Any) -> bool:
+    return driver.closed or bool(select.select([driver.fileno()], [], [], 0)[0])
+
+
+class SessionLock:
+    """A lock that a session holds as long as it lives."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @property
+    def is_alive(self) -> bool:
+        """Tell whether the session is there, as far as can be told without asking."""
+        driver: Any = self._connection.connection.driver_connection
+        return not (self._connection.closed or _is_cut(driver))
+
+    def release(self) -> None:
+        """End the session. Idempotent."""
+        with suppress(SQLAlchemyError):  # it has ended, then
+            self._connection.close()
 
 
 class TimedFacts:

@@ -92,6 +92,10 @@ class Sqlite:
             milliseconds = round(self._busy_seconds * 1000)
             connection.exec_driver_sql(f"PRAGMA busy_timeout={milliseconds}")
 
+    def hold(self, name: str) -> None:
+        """Hold nothing: whoever shares a file locks files."""
+        del name
+
     def first(self, connection: Connection, statement: str, parameters: Sequence[Hashable]) -> Any:
         """Return the first value of a statement."""
         return connection.exec_driver_sql(statement, tuple(parameters)).scalar()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.storage.database import Database
     from hiermem_core.vector_index.chroma import ChromaIndex
-    from hiermem_core.vector_index.store import IndexStore
+    from hiermem_core.vector_index.generations import Generations
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class IndexTeller:
 class Applier:
     """Apply changes to an index, one batch a call."""
 
-    def __init__(self, database: Database, store: IndexStore, tell: IndexTeller) -> None:
+    def __init__(self, database: Database, store: Generations, tell: IndexTeller) -> None:
         self._database = database
         self._store = store
         self._tell = tell
