@@ -20,18 +20,21 @@ def anyio_backend():
     return "asyncio"
 
 
+LOOPBACK = {"127.0.0.1", "::1"}
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_network():
-    """Refuse every socket that could leave this machine."""
-    plain = socket.socket.__init__
+    """Refuse every connection that would leave this machine."""
+    plain = socket.socket.connect
 
-    def local_only(self, family=-1, type=-1, proto=-1, fileno=None):  # noqa: A002 - socket's names
-        if fileno is None and family != socket.AF_UNIX:
-            raise AssertionError("a test opened a network socket")
-        plain(self, family, type, proto, fileno)
+    def local_only(self, address):
+        if self.family != socket.AF_UNIX and address[0] not in LOOPBACK:
+            raise AssertionError("a test reached for the network")
+        return plain(self, address)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket.socket, "__init__", local_only)
+        patch.setattr(socket.socket, "connect", local_only)
         yield
 
 

@@ -173,7 +173,11 @@ def _as_counter(counter: Any) -> TokenCounter | None:
 
 def _prepared(location: Location, settings: HierMemSettings, clock: Clock) -> Database:
     database = Database(
-        location, durability=settings.durability, busy_seconds=settings.busy_seconds
+        location,
+        durability=settings.durability,
+        busy_seconds=settings.busy_seconds,
+        check_seconds=settings.generation_check_seconds,
+        pool_size=settings.pool_size,
     )
     try:
         prepare(database, now_ms=to_milliseconds(clock.now()))

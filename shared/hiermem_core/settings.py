@@ -27,6 +27,7 @@ class Options(TypedDict, total=False):
     """What `HierMem.open` takes beside collaborators; each is a `HIERMEM_*` setting too."""
 
     backend: BackendName
+    chroma: str | None
     cache_size: int
     indexing: bool
     local_embedder: bool
@@ -40,6 +41,8 @@ class Options(TypedDict, total=False):
     recall_share: float
     durability: DurabilityName
     busy_seconds: float
+    generation_check_seconds: float
+    pool_size: int
     window_exchanges: int | None
     strategy: Strategy | None
     update_every_turns: int
@@ -58,6 +61,8 @@ class HierMemSettings(BaseSettings):
         location: Folder, `.db` file, or `:memory:`.
         tenant: Used by the command line; the library has no default tenant.
         backend: Where entries live and how they are searched; `"chroma"` needs that extra.
+        chroma: URL of a Chroma server that keeps the vector index, `http://host:8000`; default: in
+            a folder beside the database.
         cache_size: Entries read a moment ago that are kept in memory.
         indexing: Make vectors; without, a later `reindex` makes them.
         local_embedder: Without a given embedder use the local one, where the extra `embed` is
@@ -74,6 +79,9 @@ class HierMemSettings(BaseSettings):
             most this; the window gets the rest.
         durability: `"process"` survives a kill, `"power"` a power cut too.
         busy_seconds: How long a write waits for other writers.
+        generation_check_seconds: On a server, how long what a process has kept in memory may be
+            older than what others have committed; its own writes it sees at once.
+        pool_size: Connections to the database that this process holds at most.
         window_exchanges: Exchanges beside the current one at most; `None`: the budget decides.
         strategy: How threads are loaded; default: `"summary_buffer"` where a chat model is given,
             else `"sliding_window"`.
@@ -91,9 +99,10 @@ class HierMemSettings(BaseSettings):
         env_prefix=PREFIX, frozen=True, extra="forbid", populate_by_name=True
     )
 
-    location: str | None = None
+    location: str | None = Field(default=None, repr=False)
     tenant: str | None = None
     backend: BackendName = "hybrid"
+    chroma: str | None = Field(default=None, repr=False)
     cache_size: int = Field(default=100, ge=0)
     indexing: bool = True
     local_embedder: bool = True
@@ -107,6 +116,8 @@ class HierMemSettings(BaseSettings):
     recall_share: float = Field(default=0.8, ge=0, le=1)
     durability: DurabilityName = "process"
     busy_seconds: float = Field(default=30.0, ge=0)
+    generation_check_seconds: float = Field(default=1.0, ge=0)
+    pool_size: int = Field(default=8, ge=1)
     window_exchanges: int | None = Field(default=None, ge=0)
     strategy: Strategy | None = None
     update_every_turns: int = Field(default=6, ge=1)

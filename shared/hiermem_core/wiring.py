@@ -15,7 +15,7 @@ from hiermem_core.backends.matrices import Matrices
 from hiermem_core.backends.mending import Mending
 from hiermem_core.backends.planner import Planner
 from hiermem_core.backends.sql import SqlBackend
-from hiermem_core.backends.sql_filters import metadata_index_ddl
+from hiermem_core.backends.sql_filters import Fields, metadata_index_ddl
 from hiermem_core.backends.staging import StagedVectors
 from hiermem_core.backends.turn_rows import TurnRows
 from hiermem_core.backends.vector_rows import VectorRows
@@ -50,6 +50,7 @@ from hiermem_core.threads.listing import TurnListing
 from hiermem_core.threads.notes import NotesStore
 from hiermem_core.threads.sliding_window import SlidingWindow
 from hiermem_core.vector_index.applying import IndexTeller
+from hiermem_core.vector_index.connecting import ChromaServer
 from hiermem_core.vector_index.indexer import Indexer
 
 if TYPE_CHECKING:
@@ -119,10 +120,11 @@ class Wiring:
         """Keeps vectors in the vector index, where the backend has one."""
         backend = self.settings.backend
         is_there = backend in INDEX_THRESHOLDS and find_spec("chromadb") is not None
+        server = None if self.settings.chroma is None else ChromaServer(self.settings.chroma)
         threshold = self.settings.index_threshold
         return Indexer(
             self.database,
-            self.database.location.index_folder if is_there else None,
+            server or self.database.location.index_folder if is_there else None,
             threshold=INDEX_THRESHOLDS.get(backend, 0) if threshold is None else threshold,
             clock=self.clock,
             tell=IndexTeller(
@@ -162,7 +164,8 @@ class Wiring:
     def rows(self) -> SqlBackend:
         """Searches the rows of the database: turns, and entries unless they are in memory."""
         settings = self.settings
-        fields = frozenset(settings.indexed_metadata)
+        dialect = self.database.dialect_name
+        fields = Fields(frozenset(settings.indexed_metadata), dialect)
         self._index_metadata(fields)
         search = VectorSearch(
             self.database,
@@ -184,11 +187,11 @@ class Wiring:
             fields=fields,
         )
 
-    def _index_metadata(self, fields: frozenset[str]) -> None:
-        if fields:
+    def _index_metadata(self, fields: Fields) -> None:
+        if fields.indexed:
             with self.database.write() as connection:
-                for field in sorted(fields):
-                    connection.exec_driver_sql(metadata_index_ddl(field))
+                for field in sorted(fields.indexed):
+                    connection.exec_driver_sql(metadata_index_ddl(field, fields.dialect))
 
     @cached_property
     def backend(self) -> Backend:

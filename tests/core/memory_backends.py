@@ -13,6 +13,13 @@ OPTIONS = {
     "chroma_indexed": {"backend": "chroma", "exact_limit": 0},
     "hybrid": {"backend": "hybrid"},
     "hybrid_indexed": {"backend": "hybrid", "index_threshold": 0, "exact_limit": 0},
+    "postgres": {"backend": "hybrid", "generation_check_seconds": 0},
+    "postgres_chroma": {
+        "backend": "hybrid",
+        "generation_check_seconds": 0,
+        "index_threshold": 0,
+        "exact_limit": 0,
+    },
 }
 """By name; on the `indexed` ones the approximate index answers whatever it can."""
 
@@ -29,13 +36,17 @@ def on(*names):
     @pytest.fixture(params=names)
     def opened(self, request, tmp_path, clock, embedder, events):  # noqa: PLR0917 - fixtures
         handles = []
+        is_served = request.param.startswith("postgres")
+        place = request.getfixturevalue("location") if is_served else tmp_path / "memory"
+        with_chroma = request.param.endswith("_chroma")
+        shared = {"chroma": request.getfixturevalue("chroma_server").url} if with_chroma else {}
 
         def open_one(**options):
             given = {"embedder": embedder, "clock": clock, "observer": events.append}
             handle = HierMem.open(
-                tmp_path / "memory",
+                place,
                 counter=ApproximateCounter(),
-                **OPTIONS[request.param] | given | options,
+                **OPTIONS[request.param] | shared | given | options,
             )
             handles.append(handle)
             return handle

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from hiermem_core.errors import IndexUnavailableError, InvalidInputError
 from hiermem_core.vector_index import probing
-from hiermem_core.vector_index.chroma import ChromaIndex, collection_name, embedded
+from hiermem_core.vector_index.chroma import ChromaIndex, collection_name
+from hiermem_core.vector_index.connecting import embedded
 
 VECTORS = np.stack([vector_for(seed) for seed in range(300)])
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiermem_core.vector_index import probing
-from hiermem_core.vector_index.chroma import ChromaIndex, embedded
+from hiermem_core.vector_index.chroma import ChromaIndex
+from hiermem_core.vector_index.connecting import embedded
 from hiermem_core.vector_index.files import look_at_files
 from hiermem_core.vector_index.ownership import LOCK_NAME, Ownership
 from hiermem_core.vector_index.probing import Expected, Seen, judge

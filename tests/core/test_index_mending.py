@@ -23,7 +23,8 @@ from sqlalchemy import insert, select, update
 from hiermem_core.errors import IndexUnavailableError
 from hiermem_core.storage.tables import tenants, vectors
 from hiermem_core.testing import FaultPlan, InjectedFault
-from hiermem_core.vector_index.chroma import ChromaIndex, collection_name, embedded
+from hiermem_core.vector_index.chroma import ChromaIndex, collection_name
+from hiermem_core.vector_index.connecting import embedded
 from hiermem_core.vector_index.indexer import IndexCheck
 
 

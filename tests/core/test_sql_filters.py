@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hiermem_core import errors
 from hiermem_core.backends.json_numbers import number_tokens
-from hiermem_core.backends.sql_filters import metadata_index_ddl, sql_filter
+from hiermem_core.backends.sql_filters import NO_FIELDS, Fields, metadata_index_ddl, sql_filter
 from hiermem_core.models.filters import matches, parse_filter
 from hiermem_core.models.plain import dump_json
 from hiermem_core.models.text import TextCleaner
@@ -53,15 +53,15 @@ class Store:
         parsed = parse_filter(value)
         return {id_ for id_, doc in enumerate(self._documents) if matches(parsed, doc)}
 
-    def query(self, value, *, indexed=frozenset()):
-        condition = sql_filter(parse_filter(value), rows.c.metadata, indexed=indexed)
+    def query(self, value, *, fields=NO_FIELDS):
+        condition = sql_filter(parse_filter(value), rows.c.metadata, fields=fields)
         return sql.select(rows.c.id).where(rows.c.tenant == "t", condition)
 
-    def answer(self, value, *, indexed=frozenset()):
-        return set(self._connection.execute(self.query(value, indexed=indexed)).scalars())
+    def answer(self, value, *, fields=NO_FIELDS):
+        return set(self._connection.execute(self.query(value, fields=fields)).scalars())
 
-    def plan(self, value, *, indexed=frozenset()):
-        statement = self.query(value, indexed=indexed).compile(
+    def plan(self, value, *, fields=NO_FIELDS):
+        statement = self.query(value, fields=fields).compile(
             self._connection, compile_kwargs={"render_postcompile": True}
         )
         values = tuple(statement.params[name] for name in statement.positiontup)
@@ -81,7 +81,7 @@ def check(store, value):
     """Return the ids that match, by the reference and by SQL with and without indexes."""
     expected = store.reference(value)
     assert store.answer(value) == expected
-    assert store.answer(value, indexed=frozenset(ODD_KEYS)) == expected
+    assert store.answer(value, fields=Fields(frozenset(ODD_KEYS))) == expected
     return expected
 
 
@@ -346,7 +346,7 @@ SERVED = [
 def test_an_index_serves_equality_order_and_in(store, value):
     store.fill([{"a": 3}])
 
-    plan = store.plan(value, indexed=frozenset({"a"}))
+    plan = store.plan(value, fields=Fields(frozenset({"a"})))
 
     assert "SEARCH memory_entries USING INDEX memory_entries_metadata_" in plan
     assert "(tenant=? AND <expr>" in plan
@@ -369,7 +369,7 @@ def test_more_floats_than_an_index_is_asked_for_are_answered_all_the_same(store)
 def test_an_odd_field_can_be_indexed(store, key):
     store.fill([{key: "x"}])
 
-    assert "tenant=? AND <expr>=?" in store.plan({key: "x"}, indexed=frozenset({key}))
+    assert "tenant=? AND <expr>=?" in store.plan({key: "x"}, fields=Fields(frozenset({key})))
 
 
 @pytest.mark.parametrize("key", [*MARKED_KEYS, "a\x00", "\ud83d"])
@@ -380,7 +380,7 @@ def test_a_field_no_index_can_be_on_is_refused(key):
 
 def test_a_filter_on_a_field_no_index_can_be_on_is_refused():
     with pytest.raises(errors.ConfigurationError):
-        sql_filter(parse_filter({'a"b': 1}), rows.c.metadata, indexed=frozenset({'a"b'}))
+        sql_filter(parse_filter({'a"b': 1}), rows.c.metadata, fields=Fields(frozenset({'a"b'})))
 
 
 def test_making_an_index_twice_makes_one_and_fields_have_their_own():

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from hiermem_core import HierMem
-from hiermem_core.testing.contracts import ThreadStoreContract
+from hiermem_core.testing.contracts import MistypedTurnsContract, ThreadStoreContract
 
 
-class TestStoreInAFile(ThreadStoreContract):
+class TestStoreInAFile(ThreadStoreContract, MistypedTurnsContract):
     @pytest.fixture
     def hiermem(self, clock, tmp_path):
         with HierMem.open(tmp_path / "memory", clock=clock) as hiermem:
             yield hiermem
 
 
-class TestStoreInThisProcess(ThreadStoreContract):
+class TestStoreInThisProcess(ThreadStoreContract, MistypedTurnsContract):
     @pytest.fixture
     def hiermem(self, clock):
         with HierMem.open(":memory:", clock=clock) as hiermem:

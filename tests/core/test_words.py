@@ -24,7 +24,7 @@ from hiermem_core.ranking.words import (
     turn_embedding_text,
     word_count,
 )
-from hiermem_core.storage.tables import TOKENIZER
+from hiermem_core.storage.keyword_tables import TOKENIZER
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=("Cs",)))
 PIECES = st.lists(

@@ -6,7 +6,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from hiermem_core.backends.keywords import add_keywords, remove_keywords
+from hiermem_core.backends.keywords import add_keywords, remove_keywords, rows_with
 from hiermem_core.errors import BackendError
 from hiermem_core.models.health import ComponentHealth
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from hiermem_core.storage.database import Database
 
-_FIND = "SELECT rowid FROM keywords WHERE keywords MATCH ?"
+_NOBODY = 0
+"""No tenant has this number."""
 
 
 def keyword_health(database: Database) -> ComponentHealth:
@@ -33,7 +34,7 @@ def keyword_health(database: Database) -> ComponentHealth:
 def _passes(connection: Connection) -> bool:
     number = -1 - secrets.randbelow(1 << 62)  # rows of tenants have numbers above 0
     word = f"canary{secrets.token_hex(8)}"
-    add_keywords(connection, [(number, word, word)])
-    found = connection.exec_driver_sql(_FIND, (f'scope : "{word}" AND body : "{word}"',)).scalar()
+    add_keywords(connection, [(number, f"t{_NOBODY}", word)])
+    is_found = rows_with(connection, _NOBODY, word, limit=1) == 1
     remove_keywords(connection, [number])
-    return bool(found == number)
+    return is_found

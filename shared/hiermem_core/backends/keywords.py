@@ -1,41 +1,92 @@
-"""The keyword index of SQLite: an FTS5 table, its rows, and what it finds.
+"""The keyword index: a row a searchable row, under its number, with its scope and its words.
 
 A row's scope holds tokens for its tenant and for the namespaces or the thread it is in, so that a
-search is narrowed inside the index; an unindexed column with a condition is 25 times slower at
-100,000 rows. FTS5 counts words over all tenants: their rows shift each other's scores, no more.
+search is narrowed inside the index. Each engine has an index of its own: SQLite FTS5, PostgreSQL
+`tsvector`; what both find, and how they weigh it, is FTS5's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 from zlib import crc32
 
-from sqlalchemy import bindparam, column, func, literal_column, select, table, text
+from sqlalchemy import column, table
 
-from hiermem_core.ranking.words import match_expression
+from hiermem_core.backends.keywords_fts5 import Fts5Keywords
+from hiermem_core.backends.keywords_tsvector import TsvectorKeywords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import Connection, Subquery
 
     from hiermem_core.backends.restrictions import Scope
     from hiermem_core.storage.database import Database
 
-keywords = table("keywords", column("rowid"), column("scope"), column("body"))
-
-found_bm25: ColumnElement[float] = literal_column("-keywords.rank")
-"""The BM25 value of a match, positive, the more the better; the scope has no weight in it."""
-
-matching = text("keywords MATCH :expression").bindparams(bindparam("expression"))
-by_rank: ColumnElement[float] = literal_column("keywords.rank")
+keywords = table("keywords", column("rowid"))
+"""What both engines' tables have: the number of the row."""
 
 _MOST_THREADS = 64
 
-_PAGES_A_STEP = 1_000
-_LEAST_CHANGES = 2
-"""A step of a merge that changes less had nothing to do, by FTS5's documentation."""
+
+class KeywordIndex(Hashable, Protocol):
+    """A keyword index in a database.
+
+    Attributes:
+        engine: What it is, for people.
+        is_faster_unscoped: Looking words up in the whole location is faster than within a scope.
+        best: The query of the best matches, a `number` and its BM25 `value` each, positive, the
+            more the better. Bound are the facts of `asked`, and `size`: how many.
+    """
+
+    engine: str
+    is_faster_unscoped: bool
+    best: Subquery
+
+    def add(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
+        """Add rows: number, scope and body."""
+        ...
+
+    def remove(self, connection: Connection, numbers: Sequence[int]) -> None:
+        """Remove rows; what is not there is skipped."""
+        ...
+
+    def asked(
+        self, words: Sequence[str], *, tenant: int, scope: Sequence[str] | None
+    ) -> Mapping[str, Any] | None:
+        """Return what is bound to look up rows with any of some words; `None`: nothing matches.
+
+        Args:
+            words: Of `query_words`.
+            tenant: The number of the one whose rows they are in.
+            scope: Tokens of which a row has one; `None`: every row of the location will do.
+        """
+        ...
+
+    def count(self, connection: Connection, asked: Mapping[str, Any], *, limit: int) -> int:
+        """Return how many rows match, counted up to a limit."""
+        ...
+
+    def recount(self, connection: Connection, tenant: int) -> None:
+        """Count a tenant's rows anew, where counts are kept."""
+        ...
+
+    def shed_removed(self, database: Database) -> None:
+        """Leave no word of a removed row in the index's files, as far as it is the index's."""
+        ...
+
+
+_INDEXES: Mapping[str, KeywordIndex] = {
+    "sqlite": Fts5Keywords(),
+    "postgresql": TsvectorKeywords(),
+}
+
+
+def keyword_index(connection: Connection) -> KeywordIndex:
+    """Return the keyword index of a connection's engine."""
+    return _INDEXES[connection.dialect.name]
 
 
 @lru_cache(1024)
@@ -51,54 +102,39 @@ def turn_scope(tenant: int, thread: int) -> str:
 
 def add_keywords(connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
     """Add rows: number, scope and body."""
-    connection.exec_driver_sql("INSERT INTO keywords (rowid, scope, body) VALUES (?, ?, ?)", rows)
+    keyword_index(connection).add(connection, rows)
 
 
 def remove_keywords(connection: Connection, numbers: Iterable[int]) -> None:
     """Remove rows."""
-    rows = [(number,) for number in numbers]
-    if rows:
-        connection.exec_driver_sql("DELETE FROM keywords WHERE rowid = ?", rows)
+    listed = list(numbers)
+    if listed:
+        keyword_index(connection).remove(connection, listed)
 
 
-def shed_removed(database: Database) -> None:
-    """Merge the index's segments, so that no word of a removed row is left in one.
-
-    FTS5 notes a removal in a newer segment; the words stay in the older one until both are merged.
-    Writers get their turn between the steps.
-    """
-    pages = -_PAGES_A_STEP
-    while True:
-        with database.write() as connection:
-            before = connection.exec_driver_sql("SELECT total_changes()").scalar_one()
-            connection.exec_driver_sql(
-                "INSERT INTO keywords (keywords, rank) VALUES ('merge', ?)", (pages,)
-            )
-            after = connection.exec_driver_sql("SELECT total_changes()").scalar_one()
-        if after - before < _LEAST_CHANGES:
-            return
-        pages = _PAGES_A_STEP
-
-
-def expression_of(telling: Iterable[str], scope: Scope, tenant: int) -> str | None:
-    """Return what to look up for words within a scope; `None` where nothing can match."""
-    words = match_expression(telling, ())
-    either = " OR ".join(f'"{token}"' for token in _alternatives(scope, tenant))
-    return None if words is None or not either else f"scope : ({either}) AND {words}"
+def recount_keywords(connection: Connection, tenant: int) -> None:
+    """Count a tenant's rows anew, where counts are kept."""
+    keyword_index(connection).recount(connection, tenant)
 
 
 def rows_with(connection: Connection, tenant: int, word: str, *, limit: int) -> int:
     """Return in how many rows of a tenant a word stands, counted up to a limit."""
-    words = match_expression([word], ())
-    some = select(keywords.c.rowid).where(matching).limit(limit).subquery()
-    facts = {"expression": f'scope : ("{_tenant_token(tenant)}") AND {words}'}
-    return connection.execute(select(func.count()).select_from(some), facts).scalar_one()
+    index = keyword_index(connection)
+    asked = index.asked([word], tenant=tenant, scope=[_tenant_token(tenant)])
+    return 0 if asked is None else index.count(connection, asked, limit=limit)
 
 
-def _alternatives(scope: Scope, tenant: int) -> Iterator[str]:
+def shed_removed(database: Database) -> None:
+    """Leave no word of a removed row in the index's files, as far as it is the index's."""
+    with database.read() as connection:
+        index = keyword_index(connection)
+    index.shed_removed(database)
+
+
+def scope_tokens(scope: Scope, tenant: int) -> Iterator[str]:
     """Yield the tokens of which a row in scope has one.
 
-    Each costs as much as a word that stands in all rows that have it: FTS5 counts them.
+    Each costs as much as a word that stands in all rows that have it.
     """
     namespace = None if scope.entries is None else scope.entries.namespace
     has_all_turns = scope.threads is None or len(scope.threads) > _MOST_THREADS

@@ -14,6 +14,7 @@ from hiermem_core.backends.keywords import (
     add_keywords,
     entry_scope,
     keywords,
+    recount_keywords,
     remove_keywords,
 )
 from hiermem_core.backends.sql_rows import COLUMNS, entry_of
@@ -126,6 +127,8 @@ class Mending:
             return len(rows)
 
         self._in_steps(mend)
+        with self._database.write(tenant) as connection:
+            recount_keywords(connection, known_tenant(connection, tenant))
 
     def remove_stray_keywords(self) -> None:
         """Remove keyword rows without a row."""

@@ -6,19 +6,13 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import select
 
 from hiermem_core.backends.common_words import CommonWords
-from hiermem_core.backends.keywords import (
-    by_rank,
-    expression_of,
-    found_bm25,
-    keywords,
-    matching,
-    rows_with,
-)
+from hiermem_core.backends.keywords import keyword_index, rows_with, scope_tokens
 from hiermem_core.backends.records import EntryCounts, Scored, VectorCounts
 from hiermem_core.backends.sql_counts import entry_counts, vectors_made
+from hiermem_core.backends.sql_filters import NO_FIELDS
 from hiermem_core.backends.sql_reader import SqlReader
 from hiermem_core.backends.sql_restrictions import (
     MOST_STATEMENTS,
@@ -32,17 +26,19 @@ from hiermem_core.backends.sql_restrictions import (
 )
 from hiermem_core.backends.sql_writer import SqlWriter
 from hiermem_core.backends.tenants import generation_of, tenant_number
-from hiermem_core.ranking.words import match_expression, query_words
+from hiermem_core.ranking.words import query_words
 from hiermem_core.storage.tables import memory_entries, searchable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection, Select
 
+    from hiermem_core.backends.keywords import KeywordIndex
     from hiermem_core.backends.records import Attempt, Settled, Vector, Waiting
     from hiermem_core.backends.restrictions import Scope
+    from hiermem_core.backends.sql_filters import Fields
     from hiermem_core.backends.sql_restrictions import Shape
     from hiermem_core.backends.vector_rows import VectorRows
     from hiermem_core.backends.vector_search import VectorSearch
@@ -55,7 +51,7 @@ ROWS_OF_TENANT = "SELECT count(*) FROM searchable WHERE tenant = ?"
 _E, _S = memory_entries.c, searchable.c
 _NOTHING = Scored((), "keyword index: nothing to look up")
 _SPARE = 50
-_ALL = -1
+_ALL = 2**62
 
 
 class SqlBackend:
@@ -66,7 +62,7 @@ class SqlBackend:
 
     Args:
         embedder: Gives the name of the embedder whose vectors count, as of a snapshot.
-        fields: Metadata fields that have an index.
+        fields: The metadata fields of the database.
     """
 
     def __init__(
@@ -80,7 +76,7 @@ class SqlBackend:
         waiting: WaitingRows,
         indexer: Indexer,
         embedder: Callable[[Connection], str],
-        fields: frozenset[str] = frozenset(),
+        fields: Fields = NO_FIELDS,
     ) -> None:
         self.name = name
         self.modes = modes
@@ -103,7 +99,7 @@ class SqlBackend:
     @contextmanager
     def write(self, tenant: str, now: datetime) -> Iterator[SqlWriter]:
         """Write in one transaction."""
-        with self._database.write() as connection:
+        with self._database.write(tenant) as connection:
             yield SqlWriter(
                 connection,
                 tenant,
@@ -143,13 +139,16 @@ class SqlBackend:
                 return _NOTHING
             words = query_words(question)
             telling = self._common.without(connection, scope.tenant, tenant, words)
-            expression = expression_of(telling, scope, tenant)
-            plain = match_expression(telling, ())
-            if expression is None or plain is None:
+            index = keyword_index(connection)
+            tokens = list(scope_tokens(scope, tenant))
+            asked = index.asked(telling, tenant=tenant, scope=tokens)
+            if asked is None:
                 return _NOTHING
-            attempts = [(expression, size) for size in _sizes(limit)]
-            if scope.is_broad and self._common.is_most(connection, scope.tenant):
-                attempts.insert(0, (plain, attempts[0][1]))
+            attempts = [(asked, size) for size in _sizes(limit)]
+            if index.is_faster_unscoped and scope.is_broad:
+                everywhere = index.asked(telling, tenant=tenant, scope=None)
+                if everywhere is not None and self._common.is_most(connection, scope.tenant):
+                    attempts.insert(0, (everywhere, attempts[0][1]))
             rows = self._matches(connection, scope, attempts, limit)
         return Scored(tuple(rows), "keyword index")
 
@@ -193,7 +192,8 @@ class SqlBackend:
         """Say for each search mode what answers it now, in words."""
         with self._database.read() as connection:
             vectors = self._indexer.state(connection, tenant).engine
-        parts = {"keyword": "SQLite FTS5, BM25", "semantic": vectors}
+            words = keyword_index(connection).engine
+        parts = {"keyword": words, "semantic": vectors}
         found = {mode: parts[mode] for mode in parts if mode in self.modes}
         return found | ({"hybrid": " and ".join(found.values())} if len(found) > 1 else {})
 
@@ -206,24 +206,26 @@ class SqlBackend:
         self._search.forget(tenant)
 
     def _matches(
-        self, connection: Connection, scope: Scope, attempts: list[tuple[str, int]], limit: int
+        self,
+        connection: Connection,
+        scope: Scope,
+        attempts: Sequence[tuple[Mapping[str, Any], int]],
+        limit: int,
     ) -> list[tuple[int, float]]:
         """Take more and more of the best matches, until enough of them are in scope.
 
         Looking up every match of common words costs several times what ranking them does.
 
         Args:
-            attempts: Expressions, and how many of their best matches to take.
+            attempts: What is bound to look up, and how many of the best matches to take.
         """
-        query = _best_matches(shape_of(scope))
+        query = _best_matches(keyword_index(connection), shape_of(scope))
         fits = filter_of(scope, fields=self._fields)
         query = query if fits is None else query.add_columns(fits.label("fits"))
         facts = facts_of(scope)
         rows: list[tuple[int, float]] = []
-        for expression, size in attempts:
-            found = connection.execute(
-                query, facts | {"expression": expression, "size": size}
-            ).all()
+        for asked, size in attempts:
+            found = connection.execute(query, {**facts, **asked, "size": size}).all()
             is_all = len(found) != size
             edge = 0.0 if is_all else found[-1][1]
             rows = [(row[0], row[1]) for row in found if row.is_in and row[-1] and row[1] > edge]
@@ -239,15 +241,9 @@ def _sizes(limit: int) -> tuple[int, ...]:
 
 
 @lru_cache(MOST_STATEMENTS)
-def _best_matches(shape: Shape) -> Select[Any]:
+def _best_matches(index: KeywordIndex, shape: Shape) -> Select[Any]:
     """Return the query of the best `size` matches, and whether they are in scope."""
-    best = (
-        select(keywords.c.rowid.label("number"), found_bm25.label("value"))
-        .where(matching)
-        .order_by(by_rank)
-        .limit(bindparam("size"))
-        .subquery()
-    )
+    best = index.best
     ties = (_E.updated_at.desc(), _E.id) if shape.turns is None else (best.c.number,)
     query = select(best, in_scope(shape).label("is_in")).outerjoin(
         memory_entries, _E.number == best.c.number

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from sqlalchemy import and_, false, or_, true
 
-from hiermem_core.backends.sqlite_json import JsonField, literal_path
+from hiermem_core.backends.postgres_json import PostgresField, index_expression
+from hiermem_core.backends.sqlite_json import SqliteField, literal_path
 from hiermem_core.backends.sqlite_places import is_not_true
 from hiermem_core.models.filters import And, Comparison, Not, Or
 
@@ -28,38 +29,80 @@ if TYPE_CHECKING:
 _DIGEST_DIGITS = 16
 
 
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The metadata fields of a database.
+
+    Attributes:
+        indexed: Those that have the index of `metadata_index_ddl`. Answers do not depend on it.
+        dialect: SQLAlchemy's name of the engine.
+    """
+
+    indexed: frozenset[str] = frozenset()
+    dialect: str = "sqlite"
+
+
+NO_FIELDS = Fields()
+
+
 def sql_filter(
     filter: Filter,  # noqa: A002 - the glossary's word
     column: ColumnElement[str],
     *,
-    indexed: frozenset[str] = frozenset(),
+    fields: Fields = NO_FIELDS,
 ) -> ColumnElement[bool]:
     """Return the condition that the metadata in `column` satisfies a filter.
-
-    Args:
-        indexed: Fields that have the index of `metadata_index_ddl`. The answers do not depend on
-            it.
 
     Raises:
         ConfigurationError: The filter names an indexed field that no index can be on.
     """
-    return _Statement(column, indexed).that(filter)
+    return _Statement(column, fields).that(filter)
 
 
-def metadata_index_ddl(field: str) -> str:
+def metadata_index_ddl(field: str, dialect: str = "sqlite") -> str:
     """Return the statement that makes the index on one metadata field, unless it is there.
 
-    It serves equality, `$in` over scalars, and order, of one tenant.
+    It serves equality and `$in` over scalars of one tenant, and on SQLite order.
 
     Raises:
-        ConfigurationError: The name holds a quotation mark, a lone surrogate or NUL.
+        ConfigurationError: The name holds a lone surrogate or NUL, or on SQLite a quotation mark.
     """
-    path = literal_path(field)
-    digest = hashlib.sha256(field.encode()).hexdigest()[:_DIGEST_DIGITS]
-    return (
-        f"CREATE INDEX IF NOT EXISTS memory_entries_metadata_{digest} "
-        f"ON memory_entries (tenant, json_extract(metadata, {path}))"
+    held = (
+        f"json_extract(metadata, {literal_path(field)})"
+        if dialect == "sqlite"
+        else index_expression(field)
     )
+    digest = hashlib.sha256(field.encode()).hexdigest()[:_DIGEST_DIGITS]
+    name = f"memory_entries_metadata_{digest}"
+    return f"CREATE INDEX IF NOT EXISTS {name} ON memory_entries (tenant, ({held}))"
+
+
+class Field(Protocol):
+    """One top-level key of the objects in a column, to be compared with an operand."""
+
+    def exists(self) -> ColumnElement[bool]:
+        """Return whether the field is there, null included."""
+        ...
+
+    def equals(self) -> ColumnElement[bool]:
+        """Return whether the value is the operand, at every level of one type."""
+        ...
+
+    def is_one_of(self) -> ColumnElement[bool]:
+        """Return whether the value is one of the operand's items."""
+        ...
+
+    def includes(self) -> ColumnElement[bool]:
+        """Return whether the value is an object that recursively has all the operand has."""
+        ...
+
+    def contains(self) -> ColumnElement[bool]:
+        """Return whether the value is a list with an item that is the operand."""
+        ...
+
+    def compares(self, order: Order) -> ColumnElement[bool]:
+        """Return whether the value stands to the operand, a number or text, in an order."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +114,7 @@ class _Statement:
     """
 
     column: ColumnElement[str]
-    indexed: frozenset[str]
+    fields: Fields
 
     def that(self, filter: Filter) -> ColumnElement[bool]:  # noqa: A002 - the glossary's word
         match filter:
@@ -97,8 +140,9 @@ class _Statement:
 
     def _compared(self, comparison: Comparison) -> ColumnElement[bool]:
         name, operand = comparison.operator, comparison.operand
-        is_indexed = comparison.field in self.indexed
-        field = JsonField(self.column, comparison.field, operand, is_indexed=is_indexed)
+        is_indexed = comparison.field in self.fields.indexed
+        kind = _KINDS[self.fields.dialect]
+        field = kind(self.column, comparison.field, operand, is_indexed=is_indexed)
         if name == "$exists":
             return field.exists() if operand else is_not_true(field.exists())
         if name in _NEGATED:
@@ -108,13 +152,17 @@ class _Statement:
         return field.compares(cast("Order", name))
 
 
-_PLAIN: Mapping[str, Callable[[JsonField], ColumnElement[bool]]] = {
-    "$eq": JsonField.equals,
-    "$in": JsonField.is_one_of,
-    "$contains": JsonField.contains,
-    "subset": JsonField.includes,
+_KINDS: Mapping[str, Callable[..., Field]] = {
+    "sqlite": SqliteField,
+    "postgresql": PostgresField,
 }
-_NEGATED: Mapping[str, Callable[[JsonField], ColumnElement[bool]]] = {
-    "$ne": JsonField.equals,
-    "$nin": JsonField.is_one_of,
+_PLAIN: Mapping[str, Callable[[Field], ColumnElement[bool]]] = {
+    "$eq": lambda field: field.equals(),
+    "$in": lambda field: field.is_one_of(),
+    "$contains": lambda field: field.contains(),
+    "subset": lambda field: field.includes(),
+}
+_NEGATED: Mapping[str, Callable[[Field], ColumnElement[bool]]] = {
+    "$ne": lambda field: field.equals(),
+    "$nin": lambda field: field.is_one_of(),
 }

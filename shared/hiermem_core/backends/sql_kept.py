@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, literal_column, or_, select, tuple_
 
 from hiermem_core.backends.sql_rows import COLUMNS
-from hiermem_core.storage.given import given, given_pairs
+from hiermem_core.storage.given import given_numbers, given_pairs, given_texts
 from hiermem_core.storage.tables import memory_entries, vectors
 
 if TYPE_CHECKING:
@@ -37,13 +37,13 @@ def _kept(*conditions: ColumnElement[bool]) -> Select[Any]:
 _is_ours = _E.tenant == _TENANT
 _is_ours_by_number = _E.tenant.concat("") == _TENANT  # no index is better than the number
 
-KEPT_BY_ID = _kept(_is_ours, _E.id.in_(given("names")))
+KEPT_BY_ID = _kept(_is_ours, _E.id.in_(given_texts("names")))
 KEPT_BY_KEY = _kept(
     _is_ours, _E.key.is_not(None), tuple_(_E.namespace, _E.key).in_(given_pairs("names"))
 )
-KEPT_BY_NUMBER = _kept(_is_ours_by_number, _E.number.in_(given("names")))
+KEPT_BY_NUMBER = _kept(_is_ours_by_number, _E.number.in_(given_numbers("names")))
 KEPT_BY_DIGEST = (
-    _kept(_is_ours, _E.digest.is_not(None), _E.digest.in_(given("names")))
+    _kept(_is_ours, _E.digest.is_not(None), _E.digest.in_(given_texts("names")))
     .add_columns(_E.digest)
     .order_by(_E.number)
 )

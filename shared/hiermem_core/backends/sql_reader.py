@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.backends.records import Kept
     from hiermem_core.backends.restrictions import Restrictions
+    from hiermem_core.backends.sql_filters import Fields
     from hiermem_core.models.entries import MemoryEntry
     from hiermem_core.models.patterns import Pattern
 
@@ -54,7 +55,7 @@ class SqlReader:
 
     Args:
         embedder: The name of the embedder whose vectors count.
-        fields: Metadata fields that have an index.
+        fields: The metadata fields of the database.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class SqlReader:
         now: datetime,
         *,
         embedder: str,
-        fields: frozenset[str],
+        fields: Fields,
     ) -> None:
         self.connection = connection
         self.tenant = tenant

@@ -16,7 +16,7 @@ from hiermem_core.backends.sql_filters import sql_filter
 from hiermem_core.backends.sql_rows import COLUMNS
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.namespaces import subtree_bounds
-from hiermem_core.storage.given import as_given, given
+from hiermem_core.storage.given import as_given, given_numbers
 from hiermem_core.storage.tables import entry_tags, memory_entries, searchable
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement
 
     from hiermem_core.backends.restrictions import Restrictions, Scope
+    from hiermem_core.backends.sql_filters import Fields
     from hiermem_core.models.filters import Filter
 
     Condition = ColumnElement[bool]
@@ -91,11 +92,11 @@ def living(now: datetime) -> Condition:
     return or_(_E.expires_at.is_(None), _E.expires_at > to_milliseconds(now))
 
 
-def within(restrictions: Restrictions, tenant: str, *, fields: frozenset[str]) -> Condition:
+def within(restrictions: Restrictions, tenant: str, *, fields: Fields) -> Condition:
     """Return the condition that an entry of `tenant` is within the restrictions.
 
     Args:
-        fields: Metadata fields that have an index.
+        fields: The metadata fields of the database.
     """
     facts = _values(restrictions) | {"tenant": tenant}
     names, tags = _restricted(restrictions), len(restrictions.tags)
@@ -111,7 +112,7 @@ def in_namespace(namespace: str, *, subtree: bool) -> Condition:
     return _subtree(exact, low, high) if subtree else _E.namespace == exact
 
 
-def listing(restrictions: Restrictions, *, fields: frozenset[str]) -> Select[Any]:
+def listing(restrictions: Restrictions, *, fields: Fields) -> Select[Any]:
     """Return the query of a page of the living entries within, newest change first, then by id.
 
     Bound are the facts of a scope, `limit` and `offset`.
@@ -129,7 +130,7 @@ def _listing(names: frozenset[str], tags: int) -> Select[Any]:
     return page.limit(bindparam("limit")).offset(bindparam("offset"))
 
 
-def entry_numbers(scope: Scope, *, fields: frozenset[str]) -> Select[tuple[int]]:
+def entry_numbers(scope: Scope, *, fields: Fields) -> Select[tuple[int]]:
     """Return the query of the row numbers of entries within the restrictions of a scope.
 
     Expired ones are among them: an index has the answer then, and whoever uses a row looks.
@@ -172,7 +173,7 @@ def _turn_numbers(names: frozenset[str]) -> Select[tuple[int]]:
     return select(_S.number).where(_S.tenant == bindparam("tenant"), _turn_condition(names))
 
 
-def filter_of(scope: Scope, *, fields: frozenset[str]) -> Condition | None:
+def filter_of(scope: Scope, *, fields: Fields) -> Condition | None:
     """Return the condition of a scope's filter on entries, which has no shape."""
     if scope.entries is None or scope.entries.filter is None:
         return None
@@ -253,7 +254,7 @@ def _subtree(exact: Any, low: Any, high: Any) -> Condition:
     return and_(_E.namespace >= exact, _E.namespace < high, inside)
 
 
-def _filter(restrictions: Restrictions, fields: frozenset[str]) -> Condition:
+def _filter(restrictions: Restrictions, fields: Fields) -> Condition:
     if restrictions.filter is None:
         return true()
     return _made(_Written(restrictions.filter), fields)
@@ -276,14 +277,14 @@ class _Written:
 
 
 @lru_cache(MOST_STATEMENTS)
-def _made(written: _Written, fields: frozenset[str]) -> Condition:
-    return sql_filter(written.filter, _E.metadata, indexed=fields)
+def _made(written: _Written, fields: Fields) -> Condition:
+    return sql_filter(written.filter, _E.metadata, fields=fields)
 
 
 def _turn_condition(names: frozenset[str]) -> Condition:
     conditions: list[Condition] = [_S.thread.is_not(None)]
     if "threads" in names:
-        conditions.append(_S.thread.in_(given("threads")))
+        conditions.append(_S.thread.in_(given_numbers("threads")))
     if "unseen" in names:
         is_elsewhere = _S.thread != bindparam("unseen_thread")
         conditions.append(or_(is_elsewhere, _S.seq < bindparam("unseen_seq")))

@@ -57,7 +57,7 @@ def literal_path(field: str) -> str:
     return f"'{quoted}'"
 
 
-class JsonField:
+class SqliteField:
     """One top-level key of the objects in a column, to be compared with an operand.
 
     Conditions are true, or else false or NULL.

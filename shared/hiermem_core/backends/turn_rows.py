@@ -20,7 +20,7 @@ from hiermem_core.ranking.words import (
     word_count,
 )
 from hiermem_core.storage.database import slices
-from hiermem_core.storage.given import as_given, given, given_triples
+from hiermem_core.storage.given import as_given, given_numbers, given_triples
 from hiermem_core.storage.numbering import next_numbers
 from hiermem_core.storage.tables import participants, searchable, turns
 
@@ -177,7 +177,7 @@ def captions_of(turn: Turn) -> list[str]:
 
 _FACTS = select(
     _S.number, _S.thread, _S.position, _S.part, _S.author, _S.words, _S.is_question
-).where(_S.number.in_(given("numbers")), _S.thread.is_not(None))
+).where(_S.number.in_(given_numbers("numbers")), _S.thread.is_not(None))
 
 
 def facts_of(connection: Connection, numbers: Collection[int]) -> dict[int, TurnFacts]:

@@ -30,7 +30,7 @@ from hiermem_core.backends.sql_restrictions import (
     turn_numbers,
 )
 from hiermem_core.errors import IndexUnavailableError
-from hiermem_core.storage.given import as_given, given
+from hiermem_core.storage.given import as_given, given_numbers
 from hiermem_core.storage.tables import memory_entries, searchable, tenants, vectors
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hiermem_core.backends.planner import Planner, Way
     from hiermem_core.backends.records import Cosines, Vector
     from hiermem_core.backends.restrictions import Scope
+    from hiermem_core.backends.sql_filters import Fields
     from hiermem_core.backends.sql_restrictions import Shape
     from hiermem_core.storage.database import Database
     from hiermem_core.vector_index.indexer import Indexer
@@ -65,8 +66,8 @@ _STAMP = select(
 """What changes with every change of the entries, and with every vector that is made."""
 _COUNT = select(func.count()).select_from(vectors).where(*_of_tenant)
 _RECORDS = select(*COLUMNS).where(*_of_tenant).order_by(_V.number)
-_RECORDS_OF = select(*COLUMNS).where(_V.number.in_(given("numbers")), _of_embedder)
-_NUMBERS_OF = select(_V.number, _V.row).where(_V.row.in_(given("rows")), _of_embedder)
+_RECORDS_OF = select(*COLUMNS).where(_V.number.in_(given_numbers("numbers")), _of_embedder)
+_NUMBERS_OF = select(_V.number, _V.row).where(_V.row.in_(given_numbers("rows")), _of_embedder)
 
 Found = tuple[float, int, str, int]
 """A row, ordered best first: minus its cosine, minus the time it changed, its id, its number."""
@@ -95,7 +96,7 @@ class VectorSearch:
     made never is, since what is found is looked up in the same snapshot.
 
     Args:
-        fields: Metadata fields that have an index.
+        fields: The metadata fields of the database.
         embedder: Gives the name of the embedder whose vectors count, as of a snapshot.
     """
 
@@ -106,7 +107,7 @@ class VectorSearch:
         *,
         matrices: Matrices,
         planner: Planner,
-        fields: frozenset[str],
+        fields: Fields,
         embedder: Callable[[Connection], str],
     ) -> None:
         self._database = database
@@ -340,7 +341,7 @@ def _rows_of(shape: Shape) -> Select[Any]:
     )
     if shape.turns is not None:
         query = query.outerjoin(searchable, _S.number == _V.row)
-    return query.where(_V.number.in_(given("numbers")), _of_embedder, in_scope(shape))
+    return query.where(_V.number.in_(given_numbers("numbers")), _of_embedder, in_scope(shape))
 
 
 def _merged(*parts: Iterable[Found]) -> list[Found]:

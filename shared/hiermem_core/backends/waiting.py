@@ -66,7 +66,7 @@ class WaitingRows:
         self, tenant: str, waiting: Waiting, tried: Mapping[int, Attempt], *, now_ms: int
     ) -> Settled:
         """Store the vectors of rows whose text is still the same, and note the failures."""
-        with self._database.write() as connection:
+        with self._database.write(tenant) as connection:
             open_rows = _still_open(connection, list(tried))
             texts = texts_of(connection, open_rows)
             made = {
@@ -124,7 +124,7 @@ class WaitingRows:
 
     def retry_failed(self, tenant: str) -> None:
         """Have rows that failed for good wait again."""
-        with self._database.write() as connection:
+        with self._database.write(tenant) as connection:
             connection.execute(
                 update(outbox).where(_failed_rows(tenant)).values(attempts=0, due_at=0)
             )

@@ -94,7 +94,7 @@ class ThreadTaking(ArchivingStore):
                 outcomes = _outcomes(connection, head, stretch, on_conflict)
             return Taken(outcomes, is_new=head is None)
         counted = [self._with_count(turn) for turn, _ in stretch.turns]
-        with self._database.write() as connection:
+        with self._database.write(tenant) as connection:
             head = reading.head_of(connection, tenant, name)
             outcomes = _outcomes(connection, head, stretch, on_conflict)
             is_new, head = head is None, head or self._create_as(connection, tenant, stretch.thread)

@@ -77,6 +77,9 @@ class Cleaner:
         self._database.clean(patience)
 
     def _clean_index(self) -> None:
+        if self._indexer.is_shared:
+            self._indexer.purge()
+            return
         folder = self._database.location.index_folder
         if folder is None:
             return

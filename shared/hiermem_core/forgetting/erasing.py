@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from sqlalchemy import case, func, select
+from sqlalchemy import func, select
 
 from hiermem_core.backends.restrictions import Restrictions
 from hiermem_core.forgetting.derivation import descendants, fallout
-from hiermem_core.models.plain import dump_json
+from hiermem_core.models.plain import dump_json, load_json
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.tables import threads, turns
 from hiermem_core.threads import reading
@@ -145,17 +145,21 @@ def _turns_of_user(
     A turn that cannot be decoded is the user's where its text says so.
     """
     said = dump_json({"user_id": user_id})[1:-1]
-    is_mine = case(
-        (func.json_valid(_T.body) == 1, func.json_extract(_T.body, "$.user_id") == user_id),
-        else_=func.instr(_T.body, said) > 0,
-    )
     query = (
-        select(_H.thread_id, _T.seq)
+        select(_H.thread_id, _T.seq, _T.body)
         .join(turns, _T.thread == _H.number)
-        .where(_H.tenant == tenant, _T.body.is_not(None), is_mine)
+        .where(_H.tenant == tenant, _T.body.contains(said, autoescape=True))
         .order_by(_H.number, _T.seq)
     )
     found: dict[str, list[int]] = defaultdict(list)
-    for thread_id, seq in connection.execute(query):
-        found[thread_id].append(seq)
+    for thread_id, seq, body in connection.execute(query):
+        if _is_of_user(body, user_id, said):
+            found[thread_id].append(seq)
     yield from found.items()
+
+
+def _is_of_user(body: str, user_id: str, said: str) -> bool:
+    try:
+        return bool(load_json(body)["user_id"] == user_id)
+    except (ValueError, LookupError, TypeError):  # it cannot be decoded
+        return said in body

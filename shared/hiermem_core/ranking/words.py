@@ -58,7 +58,7 @@ _ASKING = regex.compile(
 _MAX_PREVIOUS_BYTES, _LONG_WORD = 200, 30
 
 # As in FTS5.
-_K1, _B, _LEAST_IDF = 1.2, 0.75, 1e-6
+K1, B, LEAST_IDF = 1.2, 0.75, 1e-6
 
 
 def keyword_body(text: str) -> str:
@@ -118,14 +118,14 @@ def bm25(words: Iterable[str], documents: Sequence[Sequence[str]]) -> list[float
     """
     scores = [0.0] * len(documents)
     average = sum(map(len, documents)) / max(1, len(documents)) or 1.0
-    norms = [_K1 * (1 - _B + _B * len(document) / average) for document in documents]
+    norms = [K1 * (1 - B + B * len(document) / average) for document in documents]
     counts = [Counter(document) for document in documents]
     for word in dict.fromkeys(map(_plain, words)):
         found = [_occurrences(word, count) for count in counts]
         rows = len(found) - found.count(0)
-        idf = max(_LEAST_IDF, math.log((len(found) - rows + 0.5) / (rows + 0.5)))
+        idf = max(LEAST_IDF, math.log((len(found) - rows + 0.5) / (rows + 0.5)))
         for row, times in enumerate(found):
-            scores[row] += idf * times * (_K1 + 1) / (times + norms[row])
+            scores[row] += idf * times * (K1 + 1) / (times + norms[row])
     return scores
 
 
@@ -203,7 +203,7 @@ def _composed(text: str) -> str:
 
 def _term(word: str) -> str:
     """Return the FTS5 term of `word`; a lone unspaced letter finds all pairs it begins."""
-    return f"{_quoted(word)}*" if _is_lone(word) else _quoted(word)
+    return f"{_quoted(word)}*" if is_lone(word) else _quoted(word)
 
 
 def _quoted(word: str) -> str:
@@ -211,7 +211,7 @@ def _quoted(word: str) -> str:
     return '"' + word.replace('"', '""') + '"'
 
 
-def _is_lone(word: str) -> bool:
+def is_lone(word: str) -> bool:
     """Tell whether `word` is a single letter of an unspaced script."""
     return len(word) == 1 and _RUN.match(word) is not None
 
@@ -226,6 +226,6 @@ def _plain(word: str) -> str:
 
 def _occurrences(word: str, count: Counter[str]) -> int:
     """Return how often `word` stands in a counted document."""
-    if _is_lone(word):
+    if is_lone(word):
         return sum(times for found, times in count.items() if found.startswith(word))
     return count[word]

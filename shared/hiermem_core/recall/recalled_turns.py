@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, select
 
 from hiermem_core.models.moments import from_milliseconds
-from hiermem_core.storage.given import as_given, given
+from hiermem_core.storage.given import as_given, given_numbers
 from hiermem_core.storage.tables import searchable, threads, turns
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _SHOWN = (
     .add_columns(_S.caption, _T.created_at)
     .join(turns, and_(_T.thread == _S.thread, ~_T.archived, _T.seq == _S.seq))
     .join(threads, _H.number == _S.thread)
-    .where(_S.number.in_(given("numbers")))
+    .where(_S.number.in_(given_numbers("numbers")))
 )
 
 

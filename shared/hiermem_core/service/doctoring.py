@@ -105,7 +105,7 @@ class Doctoring:
         parts, rows = self._parts, self._parts.rows
         rows.list_entries(tenant)
         for thread, _ in rows.unlisted_threads(tenant):
-            with parts.database.write() as connection:
+            with parts.database.write(tenant) as connection:
                 parts.listing.relist(connection, thread, tenant)
         rows.remove_orphans(tenant)
         rows.remove_stale(tenant)

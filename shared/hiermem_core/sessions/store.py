@@ -60,7 +60,7 @@ class SessionStore:
     ) -> Session:
         """Start a session, or have one that is there be active again."""
         now = to_the_millisecond(self._clock.now())
-        with self._database.write() as connection:
+        with self._database.write(tenant) as connection:
             old = find_session(connection, tenant, session_id, locked=True)
             standing = old or Session(id=session_id, started_at=now)
             session = replace(
@@ -87,7 +87,7 @@ class SessionStore:
             SessionNotFoundError: There is none.
         """
         now = to_the_millisecond(self._clock.now())
-        with self._database.write() as connection:
+        with self._database.write(tenant) as connection:
             old = find_session(connection, tenant, session_id, locked=True)
             if old is None:
                 raise SessionNotFoundError(session_id)
@@ -112,7 +112,7 @@ class SessionStore:
         if not drafts:
             return []
         now = to_the_millisecond(self._clock.now())
-        with self._database.write() as connection:
+        with self._database.write(tenant) as connection:
             old = find_session(connection, tenant, session_id, locked=True)
             ids = [draft.id for draft in drafts if draft.id is not None]
             steps = steps_by_id(connection, tenant, ids)
@@ -142,7 +142,7 @@ class SessionStore:
 
     def delete(self, tenant: str, session_id: str) -> bool:
         """Delete a session with its steps; say whether there was one."""
-        with self._database.write() as connection:
+        with self._database.write(tenant) as connection:
             gone = delete(sessions).where(is_session(tenant, session_id))
             was_there = connection.execute(gone).rowcount > 0
         if was_there:

@@ -4,32 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import BigInteger, bindparam, literal_column, select
 
 from hiermem_core.models.plain import dump_json
+from hiermem_core.storage.portable import Each, Item, Plain
+from hiermem_core.storage.tables import TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sqlalchemy import Select
+    from sqlalchemy.types import TypeEngine
+
+_NUMBER = BigInteger()
 
 
-def given(name: str) -> Select[Any]:
-    """Return the subquery of the values that `as_given` binds under a name."""
-    return select(_each(name).c.value)
+def given_numbers(name: str) -> Select[Any]:
+    """Return the subquery of the numbers that `as_given` binds under a name."""
+    return select(Plain(_each(name).c.value, type_=_NUMBER))
+
+
+def given_texts(name: str) -> Select[Any]:
+    """Return the subquery of the texts that `as_given` binds under a name."""
+    return select(Plain(_each(name).c.value, type_=TEXT))
 
 
 def given_pairs(name: str) -> Select[Any]:
-    """Return the subquery of the pairs that `as_given` binds under a name."""
+    """Return the subquery of the pairs of texts that `as_given` binds under a name."""
     value = _each(name).c.value
-    return select(func.json_extract(value, "$[0]"), func.json_extract(value, "$[1]"))
+    return select(*(_item(value, place, TEXT) for place in range(2)))
 
 
 def given_triples(name: str) -> tuple[Any, ...]:
-    """Return the table of the triples that `as_given` binds under a name, and its columns."""
+    """Return the table of the triples of numbers that `as_given` binds, and its columns."""
     each = _each(name)
-    columns = (func.json_extract(each.c.value, f"$[{place}]") for place in range(3))
-    return each, *columns
+    return each, *(_item(each.c.value, place, _NUMBER) for place in range(3))
 
 
 def as_given(values: Iterable[Any]) -> str:
@@ -38,4 +47,8 @@ def as_given(values: Iterable[Any]) -> str:
 
 
 def _each(name: str) -> Any:
-    return func.json_each(bindparam(name)).table_valued("value")
+    return Each(bindparam(name)).table_valued("value")
+
+
+def _item(value: Any, place: int, kind: TypeEngine[Any]) -> Any:
+    return Item(value, literal_column(str(place)), type_=kind)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import insert
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sqlalchemy import Connection, Table
     from sqlalchemy.engine import Dialect
+
+_PLACES = {"qmark": "?", "pyformat": "%s"}
 
 
 def insert_rows(
@@ -20,9 +20,6 @@ def insert_rows(
     """Insert rows of plain values, in the order of the columns named.
 
     Costs a fifth of what an `insert` of dictionaries does.
-
-    Args:
-        names: Columns, in the order of the table.
     """
     listed = list(rows)
     if listed:
@@ -31,7 +28,5 @@ def insert_rows(
 
 @lru_cache(maxsize=64)
 def _statement(target: Table, names: tuple[str, ...], dialect: Dialect) -> str:
-    compiled = insert(target).compile(dialect=dialect, column_keys=names)
-    if tuple(compiled.positiontup or ()) != names:
-        raise AssertionError(f"columns of {target.name} are not in its order")
-    return str(compiled)
+    columns, places = ", ".join(names), ", ".join([_PLACES[dialect.paramstyle]] * len(names))
+    return f"INSERT INTO {target.name} ({columns}) VALUES ({places})"  # noqa: S608 - of tables

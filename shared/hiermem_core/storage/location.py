@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,41 @@ from hiermem_core.errors import ConfigurationError
 MEMORY = ":memory:"
 DATABASE_NAME = "memory.db"
 INDEX_NAME = "chroma"
+SCHEMA = "hiermem"
+"""The PostgreSQL schema that holds the tables, unless the URL says `?schema=name`."""
+
 _FILE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
+_HOST = re.compile(r"[^\s\[\]@/]*|\[[0-9a-fA-F:.%]+\]")
+_SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+_OF_LIBPQ = frozenset(
+    {
+        *("application_name", "channel_binding", "connect_timeout", "gssencmode", "host"),
+        *("keepalives", "keepalives_count", "keepalives_idle", "keepalives_interval", "passfile"),
+        *("port", "service", "sslcert", "sslcrl", "sslkey", "sslmode", "sslrootcert"),
+        *("target_session_attrs", "tcp_user_timeout"),
+    }
+)
+"""What a URL may say of the connection, by libpq's names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A database of a PostgreSQL server, and the schema that holds the tables.
+
+    Attributes:
+        url: The SQLAlchemy URL, password included, without the schema.
+    """
+
+    url: URL
+    schema: str = SCHEMA
+
+    def __str__(self) -> str:
+        """Name both; a password is never in it."""
+        url = self.url._replace(password=None)
+        if self.schema != SCHEMA:
+            url = url.update_query_dict({"schema": self.schema})
+        return url.render_as_string()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +57,22 @@ class Location:
     """A resolved location.
 
     Attributes:
-        database: The SQLite file, or `None` for a memory inside this process.
+        database: The SQLite file; `None`: a server, or a memory inside this process.
+        server: The PostgreSQL database, and the schema in it that holds the tables.
     """
 
     database: Path | None
+    server: Server | None = None
 
     @property
     def url(self) -> URL:
-        """The SQLAlchemy URL."""
+        """The SQLAlchemy URL of SQLite's database."""
         return URL.create("sqlite", database=str(self.database) if self.database else MEMORY)
 
     @property
     def is_memory(self) -> bool:
         """Tell whether the location ends with this process."""
-        return self.database is None
+        return self.database is None and self.server is None
 
     @property
     def index_folder(self) -> Path | None:
@@ -48,11 +85,13 @@ class Location:
 
     @property
     def exists(self) -> bool:
-        """Tell whether something is stored there."""
-        return self.database is not None and self.database.is_file()
+        """Tell whether something is stored there; a server is only asked when it is opened."""
+        return self.server is not None or (self.database is not None and self.database.is_file())
 
     def __str__(self) -> str:
         """Name the location; a password is never in it."""
+        if self.server is not None:
+            return str(self.server)
         return MEMORY if self.database is None else str(self.database)
 
 
@@ -60,7 +99,8 @@ def resolve(location: str | os.PathLike[str]) -> Location:
     """Return what `location` means.
 
     A path that ends in `.db`, `.sqlite` or `.sqlite3`, or that is a file, is the database file
-    itself; any other path is a folder that holds `memory.db`.
+    itself; any other path is a folder that holds `memory.db`. A URL names a database of a
+    PostgreSQL server, `postgresql+psycopg://user:password@host/database`, or an SQLite file.
 
     Raises:
         ConfigurationError: It is empty, a URL of an unsupported kind, or has unknown parameters.
@@ -89,12 +129,33 @@ def _from_url(text: str) -> Location:
         url = make_url(text)
     except (ArgumentError, ValueError):
         raise ConfigurationError("location", "is not a valid database URL") from None
-    if url.query:
-        unknown = ", ".join(sorted(url.query))
-        raise ConfigurationError("location", f"unknown parameter {unknown}; remove it")
+    if url.get_backend_name() == "postgresql":
+        return Location(None, _server(url))
     if url.get_backend_name() != "sqlite":
         kind = url.get_backend_name()
-        raise ConfigurationError("location", f"{kind} is not supported yet; use a folder")
+        raise ConfigurationError("location", f"{kind} is not supported; use a folder or postgresql")
+    _check_query(url, frozenset())
     if url.database in {None, "", MEMORY}:
         return Location(None)
     return Location(Path(os.path.realpath(str(url.database))))
+
+
+def _server(url: URL) -> Server:
+    _check_query(url, _OF_LIBPQ | {"schema"})
+    if url.drivername not in {"postgresql", "postgresql+psycopg"}:
+        raise ConfigurationError("location", f"{url.drivername}: write postgresql+psycopg://...")
+    if not url.database or not _HOST.fullmatch(url.host or ""):
+        reason = "a server's URL is postgresql+psycopg://user:password@host:port/database"
+        raise ConfigurationError("location", reason)
+    schema = url.query.get("schema", SCHEMA)
+    if not isinstance(schema, str) or not _SCHEMA_NAME.fullmatch(schema):
+        reason = "a schema has small letters, digits and underscores; name another"
+        raise ConfigurationError("location", reason)
+    plain = url.set(drivername="postgresql+psycopg").difference_update_query(["schema"])
+    return Server(plain, schema)
+
+
+def _check_query(url: URL, known: frozenset[str]) -> None:
+    unknown = ", ".join(sorted(url.query.keys() - known))
+    if unknown:
+        raise ConfigurationError("location", f"unknown parameter {unknown}; remove it")

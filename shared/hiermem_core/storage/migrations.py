@@ -11,6 +11,7 @@ from sqlalchemy import insert, inspect, select, update
 from hiermem_core.errors import BackendError, ConfigurationError, MigrationError
 from hiermem_core.faults import reach
 from hiermem_core.storage import tables
+from hiermem_core.storage.keyword_tables import create_keyword_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,8 +29,13 @@ UNLISTED = "turns_unlisted"
 """Stands in the metadata while turns of an older schema are not searchable yet."""
 
 
-def _add_entries(connection: Connection) -> None:
+def _create_all(connection: Connection) -> None:
     tables.schema.create_all(connection)
+    create_keyword_tables(connection)
+
+
+def _add_entries(connection: Connection) -> None:
+    _create_all(connection)
     connection.execute(insert(tables.metadata).values(key=UNLISTED, value="1", updated_at=0))
 
 
@@ -107,7 +113,7 @@ def prepare(database: Database, *, now_ms: int) -> None:
     if stored is not None:
         _check_path(stored)
         backup(database.location.database, stored)
-    database.prepare_file()
+    database.prepare()
     with database.write() as connection:
         _bring_up(connection, now_ms)
 
@@ -131,7 +137,7 @@ def _check_ours(connection: Connection, stored: int | None) -> None:
 def _bring_up(connection: Connection, now_ms: int) -> None:
     stored = stored_version(connection)
     if stored is None:
-        tables.schema.create_all(connection)
+        _create_all(connection)
         facts = {_VERSION_KEY: str(SCHEMA_VERSION), "created_at": str(now_ms)}
         rows = [{"key": k, "value": v, "updated_at": now_ms} for k, v in facts.items()]
         connection.execute(insert(tables.metadata), rows)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -20,23 +18,22 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    event,
     false,
 )
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
 schema = MetaData()
 
-TOKENIZER = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
-"""FTS5's tokenizer. The marks are part of words, as the vowel signs of Indic scripts are."""
+TEXT = Text().with_variant(Text(collation="C"), "postgresql")
+"""Ordered by code points on every engine, since namespaces are found as ranges."""
+
+NUMBER = BigInteger().with_variant(Integer, "sqlite")
+"""Of a row; SQLite numbers rows by itself only where the type is `INTEGER`."""
 
 metadata = Table(
     "metadata",
     schema,
-    Column("key", Text, primary_key=True),
-    Column("value", Text, nullable=False),
+    Column("key", TEXT, primary_key=True),
+    Column("value", TEXT, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
 )
 """Facts of the whole location: `schema_version`, `created_at`."""
@@ -44,11 +41,11 @@ metadata = Table(
 threads = Table(
     "threads",
     schema,
-    Column("number", Integer, primary_key=True, autoincrement=True),
-    Column("tenant", Text, nullable=False),
-    Column("thread_id", Text, nullable=False),
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("tenant", TEXT, nullable=False),
+    Column("thread_id", TEXT, nullable=False),
     Column("last_seq", Integer, nullable=False),
-    Column("tally", Text, nullable=False),
+    Column("tally", TEXT, nullable=False),
     Column("answered_seq", Integer, nullable=False, server_default="0"),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
@@ -62,16 +59,16 @@ turns = Table(
     schema,
     Column("thread", ForeignKey("threads.number", ondelete="CASCADE"), nullable=False),
     Column("seq", Integer, nullable=False),
-    Column("id", Text, nullable=False),
+    Column("id", TEXT, nullable=False),
     Column("archived", Boolean, nullable=False, server_default=false()),
     Column("standing", Boolean, nullable=False),
     Column("call_seq", Integer),
     Column("revision", Integer, nullable=False),
-    Column("role", Text, nullable=False),
-    Column("content", Text),
-    Column("body", Text),
-    Column("dump", Text),
-    Column("tokens", Text, nullable=False),
+    Column("role", TEXT, nullable=False),
+    Column("content", TEXT),
+    Column("body", TEXT),
+    Column("dump", TEXT),
+    Column("tokens", TEXT, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("thread", "archived", "seq"),
     sqlite_with_rowid=False,
@@ -102,7 +99,7 @@ calls = Table(
     "calls",
     schema,
     Column("thread", ForeignKey("threads.number", ondelete="CASCADE"), nullable=False),
-    Column("call_id", Text, nullable=False),
+    Column("call_id", TEXT, nullable=False),
     Column("seq", Integer, nullable=False),
     PrimaryKeyConstraint("thread", "call_id", "seq"),
     sqlite_with_rowid=False,
@@ -118,8 +115,8 @@ notes = Table(
         primary_key=True,
         autoincrement=False,
     ),
-    Column("summary", Text, nullable=False),
-    Column("facts", Text, nullable=False),
+    Column("summary", TEXT, nullable=False),
+    Column("facts", TEXT, nullable=False),
     Column("turn_count", Integer, nullable=False),
     Column("epoch", Integer, nullable=False),
     Column("reset_seq", Integer, nullable=False, server_default="0"),
@@ -131,8 +128,8 @@ notes = Table(
 tenants = Table(
     "tenants",
     schema,
-    Column("number", Integer, primary_key=True, autoincrement=True),
-    Column("tenant", Text, nullable=False, unique=True),
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("tenant", TEXT, nullable=False, unique=True),
     Column("generation", BigInteger, nullable=False),
     Column("turn_generation", BigInteger, nullable=False, server_default="0"),
     Column("is_indexed", Boolean, nullable=False, server_default=false()),
@@ -145,16 +142,16 @@ tenants = Table(
 searchable = Table(
     "searchable",
     schema,
-    Column("number", Integer, primary_key=True, autoincrement=True),
-    Column("tenant", Text, nullable=False),
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("tenant", TEXT, nullable=False),
     Column("thread", ForeignKey("threads.number", ondelete="CASCADE")),
     Column("seq", Integer),
     Column("position", Integer),
     Column("part", Integer),
-    Column("author", Text),
+    Column("author", TEXT),
     Column("words", Integer),
     Column("is_question", Boolean),
-    Column("caption", Text),
+    Column("caption", TEXT),
     Column("created_at", BigInteger),
     UniqueConstraint("thread", "seq"),
     UniqueConstraint("thread", "position"),
@@ -168,8 +165,8 @@ Index("searchable_by_tenant", searchable.c.tenant, searchable.c.number)
 participants = Table(
     "participants",
     schema,
-    Column("tenant", Text, nullable=False),
-    Column("author", Text, nullable=False),
+    Column("tenant", TEXT, nullable=False),
+    Column("author", TEXT, nullable=False),
     Column("thread", ForeignKey("threads.number", ondelete="CASCADE"), nullable=False),
     PrimaryKeyConstraint("tenant", "author", "thread"),
     sqlite_with_rowid=False,
@@ -187,26 +184,26 @@ memory_entries = Table(
         primary_key=True,
         autoincrement=False,
     ),
-    Column("tenant", Text, nullable=False),
-    Column("id", Text, nullable=False),
-    Column("namespace", Text, nullable=False),
-    Column("key", Text),
-    Column("value", Text, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("tags", Text, nullable=False),
-    Column("metadata", Text, nullable=False),
+    Column("tenant", TEXT, nullable=False),
+    Column("id", TEXT, nullable=False),
+    Column("namespace", TEXT, nullable=False),
+    Column("key", TEXT),
+    Column("value", TEXT, nullable=False),
+    Column("type", TEXT, nullable=False),
+    Column("tags", TEXT, nullable=False),
+    Column("metadata", TEXT, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     Column("ttl", Double),
     Column("expires_at", BigInteger),
     Column("version", Integer, nullable=False),
     Column("times_stored", Integer, nullable=False),
-    Column("source", Text, nullable=False),
+    Column("source", TEXT, nullable=False),
     Column("trust", Double, nullable=False),
-    Column("derived_from", Text, nullable=False),
-    Column("user_id", Text),
-    Column("digest", Text),
-    Column("passages", Text),
+    Column("derived_from", TEXT, nullable=False),
+    Column("user_id", TEXT),
+    Column("digest", TEXT),
+    Column("passages", TEXT),
     CheckConstraint("type IN ('episodic', 'semantic', 'procedural', 'working')", name="known_type"),
     UniqueConstraint("tenant", "id"),
 )
@@ -253,9 +250,9 @@ Index(
 entry_tags = Table(
     "entry_tags",
     schema,
-    Column("tenant", Text, nullable=False),
-    Column("tag", Text, nullable=False),
-    Column("entry", Integer, nullable=False),
+    Column("tenant", TEXT, nullable=False),
+    Column("tag", TEXT, nullable=False),
+    Column("entry", NUMBER, nullable=False),
     PrimaryKeyConstraint("tenant", "tag", "entry"),
     sqlite_with_rowid=False,
 )
@@ -264,10 +261,10 @@ entry_tags = Table(
 vectors = Table(
     "vectors",
     schema,
-    Column("number", Integer, primary_key=True, autoincrement=True),
-    Column("tenant", Text, nullable=False),
+    Column("number", NUMBER, primary_key=True, autoincrement=True),
+    Column("tenant", TEXT, nullable=False),
     Column("row", ForeignKey("searchable.number", ondelete="CASCADE"), nullable=False),
-    Column("embedder", Text, nullable=False),
+    Column("embedder", TEXT, nullable=False),
     Column("dimension", Integer, nullable=False),
     Column("embedding", LargeBinary, nullable=False),
     Column("norm", Double, nullable=False),
@@ -291,12 +288,12 @@ Index(
 outbox = Table(
     "outbox",
     schema,
-    Column("change", Text, nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("tenant", Text, nullable=False),
+    Column("change", TEXT, nullable=False),
+    Column("number", NUMBER, nullable=False),
+    Column("tenant", TEXT, nullable=False),
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("due_at", BigInteger, nullable=False, server_default="0"),
-    Column("error", Text),
+    Column("error", TEXT),
     PrimaryKeyConstraint("change", "number"),
     sqlite_with_rowid=False,
 )
@@ -308,15 +305,15 @@ Index("outbox_by_tenant", outbox.c.tenant, outbox.c.change, outbox.c.attempts, o
 patterns = Table(
     "patterns",
     schema,
-    Column("tenant", Text, nullable=False),
-    Column("id", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("pattern_data", Text, nullable=False),
+    Column("tenant", TEXT, nullable=False),
+    Column("id", TEXT, nullable=False),
+    Column("name", TEXT, nullable=False),
+    Column("pattern_data", TEXT, nullable=False),
     Column("confidence", Double, nullable=False, server_default="0.5"),
     Column("uses", BigInteger, nullable=False, server_default="0"),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
-    Column("user_id", Text),
+    Column("user_id", TEXT),
     CheckConstraint("confidence BETWEEN 0 AND 1", name="confidence_within"),
     PrimaryKeyConstraint("tenant", "id"),
     UniqueConstraint("tenant", "name"),
@@ -330,13 +327,13 @@ the same id. `pattern_data` is a JSON object."""
 sessions = Table(
     "sessions",
     schema,
-    Column("tenant", Text, nullable=False),
-    Column("id", Text, nullable=False),
-    Column("session_data", Text, nullable=False),
+    Column("tenant", TEXT, nullable=False),
+    Column("id", TEXT, nullable=False),
+    Column("session_data", TEXT, nullable=False),
     Column("started_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
-    Column("status", Text, nullable=False),
-    Column("user_id", Text),
+    Column("status", TEXT, nullable=False),
+    Column("user_id", TEXT),
     CheckConstraint(
         "status IN ('active', 'paused', 'completed', 'failed', 'abandoned', 'expired')",
         name="known_status",
@@ -357,14 +354,14 @@ Index(
 trajectories = Table(
     "trajectories",
     schema,
-    Column("tenant", Text, nullable=False),
-    Column("id", Text, nullable=False),
-    Column("session_id", Text, nullable=False),
+    Column("tenant", TEXT, nullable=False),
+    Column("id", TEXT, nullable=False),
+    Column("session_id", TEXT, nullable=False),
     Column("step", Integer, nullable=False),
-    Column("state", Text),
-    Column("action", Text, nullable=False),
+    Column("state", TEXT),
+    Column("action", TEXT, nullable=False),
     Column("reward", Double),
-    Column("next_state", Text),
+    Column("next_state", TEXT),
     Column("created_at", BigInteger, nullable=False),
     CheckConstraint("step >= 1", name="step_counts"),
     PrimaryKeyConstraint("tenant", "id"),
@@ -374,17 +371,3 @@ trajectories = Table(
     ),
 )
 """One row a step of a session: what was seen, done and got. `state` and `next_state` are JSON."""
-
-
-@event.listens_for(schema, "after_create")
-def _create_keywords(_: object, connection: Connection, **__: object) -> None:
-    """Create the keyword index: a row a searchable row, under its number.
-
-    `scope` holds tokens of what the row belongs to and has no weight in its rank; `body` its words.
-    """
-    tokenizer = TOKENIZER.replace('"', '""')
-    columns = f'scope, body, tokenize="{tokenizer}"'
-    connection.exec_driver_sql(f"CREATE VIRTUAL TABLE IF NOT EXISTS keywords USING fts5({columns})")
-    connection.exec_driver_sql(
-        "INSERT INTO keywords(keywords, rank) VALUES ('rank', 'bm25(0.0, 1.0)')"
-    )

@@ -20,6 +20,8 @@ class Watch:
     writes nothing, so that it sees every commit: of this process and of others.
     """
 
+    is_exact = True
+
     def __init__(self, database: Path) -> None:
         self._database = database
         self._lock = threading.Lock()
@@ -45,6 +47,9 @@ class Watch:
                 row = connection.execute(statement, parameters).fetchone()
                 self._facts[key] = None if row is None else row[0]
             return self._facts[key]
+
+    def written(self) -> None:
+        """Do nothing: SQLite says that something was committed."""
 
     def close(self) -> None:
         """Close the connection. Idempotent; the next question opens it again."""

@@ -37,7 +37,7 @@ class ArchivingStore(ThreadStore):
         ready, changed = self._ready(turns)
         if not ready:
             return TurnList()
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             head = head or self._create(connection, tenant_id, thread_id)
             fresh = self._put_away(connection, head, ready)
@@ -50,7 +50,7 @@ class ArchivingStore(ThreadStore):
     ) -> TurnList:
         """Give a thread these turns alone, in one transaction; all others are deleted for good."""
         ready, changed = self._ready(turns)
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None and not ready:
                 return TurnList()
@@ -77,7 +77,7 @@ class ArchivingStore(ThreadStore):
         Raises:
             ThreadNotFoundError: There is no such thread.
         """
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             _, gone = self._erase(connection, head, status, turn_ids)
         self._tell_deleted(tenant_id, thread_id, len(gone))

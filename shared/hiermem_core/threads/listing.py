@@ -93,7 +93,7 @@ class TurnListing:
     def _list(self, thread: int, tenant: str) -> int:
         listed = 0
         while True:
-            with self._database.write() as connection:
+            with self._database.write(tenant) as connection:
                 found = _page(connection, thread)
                 if not found:
                     return listed

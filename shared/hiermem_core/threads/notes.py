@@ -72,7 +72,7 @@ class NotesStore:
             ThreadNotFoundError: The tenant has no such thread.
             BackendError: They cannot.
         """
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             _write(connection, notes_of(connection, head.number))
 
@@ -82,7 +82,7 @@ class NotesStore:
         Raises:
             ThreadNotFoundError: The tenant has no such thread.
         """
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             notes = notes_of(connection, head.number)
             is_onto = _is_onto(notes, onto)
@@ -99,7 +99,7 @@ class NotesStore:
         Raises:
             ThreadNotFoundError: The tenant has no such thread.
         """
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             notes = notes_of(connection, head.number)
             if _is_onto(notes, onto) and notes.state.turn_count < until:
@@ -114,7 +114,7 @@ class NotesStore:
         Raises:
             ThreadNotFoundError: The tenant has no such thread.
         """
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             notes = notes_of(connection, head.number)
             before = notes.failures if notes.failed_seq == head.last_seq else 0
@@ -127,7 +127,7 @@ class NotesStore:
         Raises:
             ThreadNotFoundError: The tenant has no such thread.
         """
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             mark = notes_of(connection, head.number).mark
             seen = ThreadState(turn_count=head.last_seq)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Row, Select, bindparam, func, select, union_all
+from sqlalchemy import Select, bindparam, func, select, union_all
 
 from hiermem_core.errors import ThreadNotFoundError
 from hiermem_core.models.moments import from_milliseconds
@@ -15,7 +15,7 @@ from hiermem_core.models.text import is_clean
 from hiermem_core.models.threads import ThreadInfo, TurnList
 from hiermem_core.storage import tables
 from hiermem_core.storage.database import slices
-from hiermem_core.storage.given import as_given, given
+from hiermem_core.storage.given import as_given, given_texts
 from hiermem_core.threads.rows import turn_of
 from hiermem_core.threads.tally import Count, Tally
 
@@ -67,15 +67,25 @@ _OF_IDS = (
     select(_T.id)
     .select_from(tables.turns.join(tables.threads))
     .where(_H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id"))
-    .where(_T.id.in_(given("ids")))
+    .where(_T.id.in_(given_texts("ids")))
 )
 _KNOWN = union_all(_OF_IDS.where(~_T.archived), _OF_IDS.where(_T.archived))
 """In two, as the index of ids is of active turns; archived ones are few, and stand together."""
 
-_BY_ID = _ACTIVE.where(_T.id.in_(given("ids")))
+_BY_ID = _ACTIVE.where(_T.id.in_(given_texts("ids")))
 
 _PAGE = (
     _ACTIVE.where(~_T.standing, _T.seq < bindparam("before"))
+    .order_by(_T.seq.desc())
+    .limit(bindparam("size"))
+)
+
+_NUMBER = _HEAD.with_only_columns(_H.number).correlate(None).scalar_subquery()
+_OF_HEAD = len(_HEAD.selected_columns)
+_NEWEST = (
+    select(*_HEAD.selected_columns, *tables.turns.c)
+    .join_from(tables.turns, tables.threads, _T.thread == _H.number)
+    .where(_T.thread == _NUMBER, ~_T.archived, ~_T.standing)
     .order_by(_T.seq.desc())
     .limit(bindparam("size"))
 )
@@ -137,7 +147,24 @@ def standing_turns(connection: Connection, head: Head) -> list[Turn]:
     return found
 
 
-def page_before(connection: Connection, number: int, before: int, size: int) -> Sequence[Row[Any]]:
+def newest_page(
+    connection: Connection, tenant_id: str, thread_id: str, size: int
+) -> tuple[Head, Sequence[Sequence[Any]]]:
+    """Return a thread's row, and up to `size` rows inside the exchanges, newest first.
+
+    Raises:
+        ThreadNotFoundError: The tenant has no such thread.
+    """
+    values = {"tenant": tenant_id, "thread_id": thread_id, "size": size}
+    rows = connection.execute(_NEWEST, values).all()
+    if not rows:
+        return require_head(connection, tenant_id, thread_id), ()
+    return _head(rows[0][:_OF_HEAD]), [row[_OF_HEAD:] for row in rows]
+
+
+def page_before(
+    connection: Connection, number: int, before: int, size: int
+) -> Sequence[Sequence[Any]]:
     """Return up to `size` rows inside the exchanges, newest first, older than seq `before`."""
     values = {"number": number, "before": before, "size": size}
     return connection.execute(_PAGE, values).all()

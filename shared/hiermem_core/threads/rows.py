@@ -21,7 +21,6 @@ from hiermem_core.models.turns import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import Row
 
 UNREADABLE = "[unreadable turn]"
 
@@ -51,7 +50,7 @@ def row_of(turn: Turn, *, thread: int) -> dict[str, Any]:
     }
 
 
-def turn_of(row: Row[Any]) -> Turn:
+def turn_of(row: Sequence[Any]) -> Turn:
     """Return the turn of a row; one that cannot be decoded becomes a placeholder."""
     try:
         return _turn_of(row)
@@ -67,7 +66,7 @@ def turn_of(row: Row[Any]) -> Turn:
         return _placeholder(row, type(error).__name__)
 
 
-def _turn_of(row: Row[Any]) -> Turn:
+def _turn_of(row: Sequence[Any]) -> Turn:
     values: tuple[Any, ...] = tuple(row)
     _, seq, name, archived, _, call_seq, revision, role, content, body, dump, counts, moment = (
         values
@@ -92,17 +91,18 @@ def _turn_of(row: Row[Any]) -> Turn:
     )
 
 
-def _placeholder(row: Row[Any], reason: str) -> Turn:
+def _placeholder(row: Sequence[Any], reason: str) -> Turn:
+    _, seq, name, archived, standing, call_seq, _, role, content, *_, moment = row
     return Turn(
-        seq=row.seq,
-        id=str(row.id),
-        status="archived" if row.archived else "active",
-        call_seq=row.call_seq if isinstance(row.call_seq, int) else None,
-        role=row.role if row.role in ROLES else "assistant",
-        pinned=bool(row.standing) and row.role not in STANDING_ROLES,
-        content=row.content if isinstance(row.content, str) else UNREADABLE,
+        seq=seq,
+        id=str(name),
+        status="archived" if archived else "active",
+        call_seq=call_seq if isinstance(call_seq, int) else None,
+        role=role if role in ROLES else "assistant",
+        pinned=bool(standing) and role not in STANDING_ROLES,
+        content=content if isinstance(content, str) else UNREADABLE,
         unreadable=reason,
-        created_at=from_milliseconds(row.created_at) if isinstance(row.created_at, int) else None,
+        created_at=from_milliseconds(moment) if isinstance(moment, int) else None,
     )
 
 

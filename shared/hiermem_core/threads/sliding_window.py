@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal
 
 from hiermem_core.errors import InvalidInputError
 from hiermem_core.models.threads import ThreadLoad
@@ -20,7 +21,7 @@ from hiermem_core.threads.tally import Count, Tally
 from hiermem_core.tokens.counters import GuardedCounter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection
 
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
     from hiermem_core.threads.reading import Head
 
 PAGE = 64
-"""Rows of one read."""
+"""Rows of one read, but for the first: it has some more, so that one is enough for most windows."""
+
+_LEAST_TOKENS = 64
+_MOST_AT_FIRST = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +113,13 @@ class SlidingWindow:
         cap = checked_cap(profile.working_memory.window_exchanges)
         cap = self._window_exchanges if cap is None else cap
         with self._database.read() as connection:
-            head = reading.require_head(connection, tenant_id, thread_id)
-            units = units_newest_first(backwards(connection, head))
+            size = min(_MOST_AT_FIRST, PAGE + budget_tokens // _LEAST_TOKENS)
+            head, page = reading.newest_page(connection, tenant_id, thread_id, size)
+            first = map(turn_of, page)
+            older = (
+                backwards(connection, head, before=_seq_of(page[-1])) if len(page) == size else ()
+            )
+            units = units_newest_first(chain(first, older))
             read = take_window(
                 units, budget=budget_tokens, cap=cap, counter=StoredCounts(self._counter.id)
             )
@@ -148,15 +157,23 @@ class StoredCounts:
         return min(counts.values(), default=0) // 8
 
 
-def backwards(connection: Connection, head: Head) -> Iterator[Turn]:
-    """Yield the turns inside the exchanges, newest first, read page by page when asked for."""
-    before = head.last_seq + 1
+def _seq_of(row: Sequence[Any]) -> int:
+    return int(row[1])
+
+
+def backwards(connection: Connection, head: Head, *, before: int | None = None) -> Iterator[Turn]:
+    """Yield the turns inside the exchanges, newest first, read page by page when asked for.
+
+    Args:
+        before: Only those with a smaller seq.
+    """
+    before = head.last_seq + 1 if before is None else before
     while before > 1:
         page = reading.page_before(connection, head.number, before, PAGE)
         yield from map(turn_of, page)
         if len(page) < PAGE:
             return
-        before = page[-1].seq
+        before = _seq_of(page[-1])
 
 
 def turns_back_to(connection: Connection, head: Head, seq: int) -> list[Turn]:

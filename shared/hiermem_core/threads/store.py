@@ -114,7 +114,7 @@ class ThreadStore:
         ready, changed = self._ready(turns)
         if not ready and not removing:
             return TurnList()
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             head = head or self._create(connection, tenant_id, thread_id)
             head, removed = self._archive_by_id(connection, head, removing)
@@ -135,7 +135,7 @@ class ThreadStore:
         Turns that stand at the same place already, dump included, are left as they are.
         """
         ready, changed = self._ready(turns)
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None and not ready:
                 return TurnList()
@@ -173,7 +173,7 @@ class ThreadStore:
         who = old.user_id if user_id is None else user_id
         draft = cleaned(replace(old, content=content, parts=(), origin=None, user_id=who), cleaner)
         counts = self._counts(draft)
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             old = self._require_turn(connection, head, turn_id)
             new = edited(old, draft, counts)
@@ -198,7 +198,7 @@ class ThreadStore:
         wanted = list(dict.fromkeys(turn_ids))
         if not wanted:
             return {}
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             seqs = self._remove(connection, head, wanted)
             unlearn(connection, head, seqs.values())
@@ -211,14 +211,14 @@ class ThreadStore:
         Raises:
             ThreadNotFoundError: There is no such thread.
         """
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             seqs = self._remove(connection, head, turn_ids)
         self._tell_deleted(tenant_id, thread_id, len(seqs))
 
     def delete_thread(self, tenant_id: str, thread_id: str) -> bool:
         """Delete a thread and everything in it, archived turns too; say whether there was one."""
-        with self._database.write() as connection:
+        with self._database.write(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None:
                 return False

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.storage.database import Database
     from hiermem_core.vector_index.chroma import ChromaIndex
-    from hiermem_core.vector_index.store import IndexStore
+    from hiermem_core.vector_index.generations import Generations
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class IndexTeller:
 class Applier:
     """Apply changes to an index, one batch a call."""
 
-    def __init__(self, database: Database, store: IndexStore, tell: IndexTeller) -> None:
+    def __init__(self, database: Database, store: Generations, tell: IndexTeller) -> None:
         self._database = database
         self._store = store
         self._tell = tell
@@ -69,7 +69,7 @@ class Applier:
             index.remove(name, batch.numbers)
         reach("index.after_apply")
         files = self._store.files(index)
-        with self._database.write() as connection:
+        with self._database.write(batch.tenant) as connection:
             failed = self._settle(connection, batch, refused)
             added = len(vectors.numbers) - len(refused)
             removed = len(batch.numbers) if batch.change == "remove" else 0

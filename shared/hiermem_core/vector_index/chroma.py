@@ -17,7 +17,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,13 +26,12 @@ from hiermem_core.errors import (
     HierMemError,
     IndexUnavailableError,
     InvalidInputError,
-    MissingExtraError,
 )
 from hiermem_core.forks import around_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -80,6 +79,18 @@ class _Gate:
 
 
 _gate = _Gate()
+
+
+class _OpenGate:
+    """Holds nobody up: a client of a server is nothing that a fork breaks."""
+
+    lock: AbstractContextManager[Any] = nullcontext()
+    was_used = False
+    is_shut = False
+
+
+_OPEN_GATE = _OpenGate()
+
 around_fork(
     before=_gate.before_fork, in_parent=_gate.after_in_parent, in_child=_gate.after_in_child
 )
@@ -96,37 +107,6 @@ def collection_name(tenant: str, embedder: str) -> str:
     return f"hm_{digest[:40]}"
 
 
-def embedded(folder: Path) -> Callable[[], Any]:
-    """Return what opens a client on a folder of this machine, which must have no other owner."""
-
-    def connect() -> Any:
-        chromadb, settings = _imported()
-        options = settings(
-            _env_file=None,
-            anonymized_telemetry=False,
-            allow_reset=False,
-            chroma_api_impl="chromadb.api.rust.RustBindingsAPI",
-            chroma_otel_collection_endpoint="",
-            chroma_server_nofile=None,
-            is_persistent=True,
-            migrations="apply",
-            migrations_hash_algorithm="md5",
-            persist_directory=str(folder),
-        )
-        return chromadb.PersistentClient(str(folder), settings=options)
-
-    return connect
-
-
-def _imported() -> tuple[Any, Any]:
-    try:
-        import chromadb  # noqa: PLC0415 - 80 packages, an extra
-        from chromadb.config import Settings  # noqa: PLC0415 - as above
-    except ImportError as error:
-        raise MissingExtraError("chroma", feature="the vector index") from error
-    return chromadb, Settings
-
-
 class ChromaIndex:
     """Vectors by number, in the collections of one Chroma client.
 
@@ -139,12 +119,23 @@ class ChromaIndex:
         has_failed: Chroma has failed once; what it has in memory may be wrong from then on.
 
     Args:
-        connect: Opens a client, such as `embedded(folder)` or one of a Chroma server.
+        connect: Opens a client: `embedded(folder)` or `served(url)`.
         most_open: Collections held in memory at once; beyond it, the client is opened anew.
+        prefix: Begins the names of its collections, where others have theirs beside them.
+        is_served: The client is one of a server, which lives in no process of ours.
     """
 
-    def __init__(self, connect: Callable[[], Any], *, most_open: int = MOST_OPEN) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Any],
+        *,
+        most_open: int = MOST_OPEN,
+        prefix: str = "",
+        is_served: bool = False,
+    ) -> None:
         self.has_failed = False
+        self._prefix = prefix
+        self._gate = _OPEN_GATE if is_served else _gate
         self._connect = connect
         self._most_open = most_open
         self._writing = threading.RLock()
@@ -230,7 +221,7 @@ class ChromaIndex:
         """Remove a collection, if it is there. Some of its files stay."""
         with self._exclusive("dropping"):
             if collection in self._names:
-                self._client.delete_collection(collection)
+                self._client.delete_collection(self._prefix + collection)
             self._names.discard(collection)
             self._handles.pop(collection, None)
             self._loaded.discard(collection)
@@ -248,6 +239,12 @@ class ChromaIndex:
             if handle is not None:
                 change = {"hnsw": {"sync_threshold": SYNC_THRESHOLD}}
                 self._client._modify(handle.id, new_configuration=change)  # noqa: SLF001 - `modify` of the handle warns of what Chroma itself has written
+
+    def refresh(self) -> None:
+        """Learn which collections others have made or dropped."""
+        with self._exclusive("listing"):
+            self._names = set(self._names_of(self._client))
+            self._handles = {n: one for n, one in self._handles.items() if n in self._names}
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -274,18 +271,30 @@ class ChromaIndex:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(bindings))
 
     def _open(self) -> None:
-        with self._mapped("opening"), _gate.lock:
-            if _gate.is_shut:
+        with self._mapped("opening"), self._gate.lock:
+            if self._gate.is_shut:
                 raise IndexUnavailableError("opening", "Chroma does not survive a fork; start anew")
-            _gate.was_used = True
+            self._gate.was_used = True
             client = self._connect()
             try:
-                self._names = {handle.name for handle in client.list_collections()}
+                self._names = set(self._names_of(client))
                 self._most_at_once = int(client.get_max_batch_size())
             except BaseException:  # whatever it is, the client is closed
                 client.close()
                 raise
         self._client = client
+
+    def _names_of(self, client: Any) -> Iterator[str]:
+        """Yield the names of the collections that begin with the prefix, without it."""
+        begin = 0
+        while True:
+            page = [one.name for one in client.list_collections(limit=_PAGE, offset=begin)]
+            yield from (
+                name.removeprefix(self._prefix) for name in page if name.startswith(self._prefix)
+            )
+            begin += len(page)
+            if len(page) < _PAGE:
+                return
 
     def _shut(self) -> None:
         with self._idle:
@@ -294,7 +303,7 @@ class ChromaIndex:
             self._idle.wait_for(lambda: not self._running)
         self._handles.clear()
         if client is not None:
-            with self._mapped("closing"), _gate.lock:
+            with self._mapped("closing"), self._gate.lock:
                 client.close()
 
     @contextmanager
@@ -349,13 +358,13 @@ class ChromaIndex:
     def _handle(self, collection: str) -> Any:
         handle = self._handles.get(collection)
         if handle is None and collection in self._names:
-            handle = self._client.get_collection(collection, embedding_function=None)
+            handle = self._client.get_collection(self._prefix + collection, embedding_function=None)
             self._handles[collection] = handle
         return handle
 
     def _made(self, collection: str, sync_threshold: int) -> Any:
         handle = self._client.create_collection(
-            collection,
+            self._prefix + collection,
             configuration={"hnsw": {**_HNSW, "sync_threshold": sync_threshold}},
             embedding_function=None,
             get_or_create=True,

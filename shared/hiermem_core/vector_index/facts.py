@@ -37,6 +37,7 @@ class Facts:
         stamp: What its folder bears, so that a folder and a database of different times, one of
             them brought back from a copy, are not taken for one another.
         files: What its files were like when Chroma had last done something.
+        leftovers: On a server, the stamps of other generations that may still have collections.
     """
 
     generation: int = 0
@@ -45,6 +46,7 @@ class Facts:
     added: int = 0
     stamp: str = ""
     files: Files = field(default_factory=Files)
+    leftovers: tuple[str, ...] = ()
 
 
 def read_facts(connection: Connection) -> Facts:
@@ -58,7 +60,14 @@ def read_facts(connection: Connection) -> Facts:
         added=int(found.get("added", 0)),
         stamp=found.get("stamp", ""),
         files=Files(found.get("sizes", ""), found.get("times", "")),
+        leftovers=tuple(found.get("leftovers", "").split()),
     )
+
+
+def generation_of(connection: Connection) -> int:
+    """Return the generation in use, as of a snapshot."""
+    query = select(metadata.c.value).where(metadata.c.key == _PREFIX + "generation")
+    return int(connection.execute(query).scalar() or 0)
 
 
 def write_facts(connection: Connection, facts: Facts, *, now_ms: int) -> None:
@@ -69,6 +78,7 @@ def write_facts(connection: Connection, facts: Facts, *, now_ms: int) -> None:
         "embedder": facts.embedder,
         "added": str(facts.added),
         "stamp": facts.stamp,
+        "leftovers": " ".join(facts.leftovers),
     }
     _write(connection, values | _of(facts.files), now_ms)
 

@@ -29,6 +29,7 @@ from hiermem_core.vector_index import rows
 from hiermem_core.vector_index.applying import IndexTeller
 from hiermem_core.vector_index.background import seconds_left
 from hiermem_core.vector_index.chroma import MOST_OPEN, collection_name
+from hiermem_core.vector_index.facts import generation_of
 from hiermem_core.vector_index.probing import canary_message
 from hiermem_core.vector_index.work import IndexWork
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.protocols import Clock
     from hiermem_core.storage.database import Database
+    from hiermem_core.vector_index.connecting import ChromaServer
 
 __all__ = ["IndexCheck", "IndexState", "IndexTeller", "Indexer"]
 
@@ -83,7 +85,8 @@ class Indexer:
     `repair` and `purge` raises `IndexUnavailableError`; what else fails is told by `state`.
 
     Args:
-        folder: Of the index, beside the database; `None`: there is none, and no vector is queued.
+        place: Of the index: a folder beside the database, or a server; `None`: there is none, and
+            no vector is queued.
         threshold: A tenant with more vectors than this is indexed.
         embedder: Whose vectors are indexed, as in `vectors.embedder`; may be named later.
         most_pending: With more vectors pending the index does not answer.
@@ -93,7 +96,7 @@ class Indexer:
     def __init__(
         self,
         database: Database,
-        folder: Path | None,
+        place: Path | ChromaServer | None,
         *,
         threshold: int,
         clock: Clock,
@@ -109,10 +112,10 @@ class Indexer:
         self._headroom: dict[str, int] = {}
         self._queued = 0
         self._work: IndexWork | None = None
-        if folder is not None:
+        if place is not None:
             self._work = IndexWork(
                 database,
-                folder,
+                place,
                 clock=clock,
                 embedder=embedder,
                 tell=tell or IndexTeller(),
@@ -120,6 +123,11 @@ class Indexer:
             )
             self._end = weakref.finalize(self, _close_apart, self._work)
             self._end.atexit = False
+
+    @property
+    def is_shared(self) -> bool:
+        """Tell whether the index is on a server, where every process asks it."""
+        return self._work is not None and self._work.store.is_shared
 
     @property
     def is_on(self) -> bool:
@@ -252,6 +260,10 @@ class Indexer:
         work = self._work
         if work is None:
             return np.empty(0, np.int64)
+        store = work.store
+        index = store.index
+        if store.is_shared and index and generation_of(connection) != store.generation:
+            store.lose(index)  # its owner has built it anew
         numbers = rows.pending(connection, tenant, "add", limit=self._most_pending + 1)
         work.pending[tenant] = len(numbers)
         return numbers
@@ -332,7 +344,7 @@ class Indexer:
             IndexUnavailableError: It cannot be done here and now; repeat it.
         """
         work = self._work
-        if work is None or not work.store.has_files:
+        if work is None or not work.store.has_any:
             return
         with work.turn() as store:
             store.rebuild(self._embedder, work.at_once)

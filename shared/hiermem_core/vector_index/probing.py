@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hiermem_core.errors import HierMemError
-from hiermem_core.vector_index.chroma import ChromaIndex, embedded
+from hiermem_core.vector_index.chroma import ChromaIndex
+from hiermem_core.vector_index.connecting import embedded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

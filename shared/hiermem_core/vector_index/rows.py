@@ -226,7 +226,7 @@ def pending(
     connection: Connection, tenant: str, change: Change, *, limit: int | None = None
 ) -> NDArray[np.int64]:
     """Return the numbers whose change is not made yet, failed ones among them."""
-    facts = {"of": tenant, "change": change, "limit": -1 if limit is None else limit}
+    facts = {"of": tenant, "change": change, "limit": _EVER if limit is None else limit}
     return _array(connection.execute(_PENDING, facts).scalars())
 
 

@@ -1,7 +1,4 @@
-"""The generations of the vector index: which is in use, whether it can be, and making the next.
-
-Nothing here is called twice at once; `Indexer` sees to it.
-"""
+"""The vector index in a folder: which generation is in use, and whether it can be."""
 
 from __future__ import annotations
 
@@ -11,20 +8,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from hiermem_core.errors import HierMemError, IndexUnavailableError, MissingExtraError
 from hiermem_core.faults import reach
-from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.vector_index import probing, rows
 from hiermem_core.vector_index.building import fill, settle_copied
 from hiermem_core.vector_index.chroma import (
     MOST_OPEN,
     ChromaIndex,
-    collection_name,
-    embedded,
     is_forked_from_use,
 )
+from hiermem_core.vector_index.connecting import embedded
 from hiermem_core.vector_index.facts import (
     Facts,
     bears_stamp,
@@ -34,10 +27,10 @@ from hiermem_core.vector_index.facts import (
     read_facts,
     remove_generation,
     write_facts,
-    write_progress,
     write_stamps,
 )
 from hiermem_core.vector_index.files import Files, look_at_files
+from hiermem_core.vector_index.generations import Generations, close_quietly
 from hiermem_core.vector_index.ownership import Ownership
 from hiermem_core.vector_index.tails import Tails
 
@@ -45,27 +38,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from sqlalchemy import Connection
-
     from hiermem_core.protocols import Clock
     from hiermem_core.storage.database import Database
     from hiermem_core.vector_index.building import Pace
 
-_LEAST_TO_COMPACT = 1_000
-_LOOKED_AT_AFTER = 20
-
 _logger = logging.getLogger(__name__)
 
 
-class IndexStore:
-    """The vector index in a folder that this process owns, or tries to.
-
-    Attributes:
-        index: What answers now; `None`: nothing does.
-        embedder: Whose vectors it holds.
-        is_building: The next generation is being built.
-        is_abandoned: This is a forked child; the index is its parent's.
-    """
+class IndexStore(Generations):
+    """The vector index in a folder that this process owns, or tries to."""
 
     def __init__(
         self,
@@ -76,30 +57,20 @@ class IndexStore:
         is_stopping: Callable[[], bool],
         most_open: int = MOST_OPEN,
     ) -> None:
-        self.index: ChromaIndex | None = None
-        self.embedder = ""
-        self.is_building = False
-        self.is_abandoned = False
-        self.ownership = Ownership(folder)
-        self._database = database
+        super().__init__(database, clock=clock)
+        self.ownership: Ownership = Ownership(folder)
         self._folder = folder
-        self._clock = clock
         self._is_stopping = is_stopping
         self._most_open = most_open
-        self._generation = 0
-        self._added = 0
-        self._changes = 0
-        self._lost: list[ChromaIndex] = []
         self._tails = Tails()
-        self._swapping = threading.Lock()
 
     @property
     def is_elsewhere(self) -> bool:
         """Tell whether the index is another process's for now, which is no failure."""
-        return self.is_abandoned or is_forked_from_use() or self.ownership.is_foreign
+        return super().is_elsewhere or is_forked_from_use()
 
     @property
-    def has_files(self) -> bool:
+    def has_any(self) -> bool:
         """Tell whether there is any generation."""
         return bool(generations(self._folder))
 
@@ -154,7 +125,7 @@ class IndexStore:
             self.is_building = False
         old = self._take(index, generation, embedder, self._added)
         if old is not None:
-            _close_quietly(old)
+            close_quietly(old)
         reach("index.after_swap")
         self._tidy()
         return index
@@ -172,63 +143,10 @@ class IndexStore:
             if generation != facts.generation:
                 remove_generation(self._folder, generation)
 
-    def compact(self, pace: Pace) -> None:
-        """Rebuild where vectors that are gone take more room than those that are there."""
-        if self._changes < max(_LEAST_TO_COMPACT, self._added // _LOOKED_AT_AFTER):
-            return
-        self._changes = 0
-        with self._database.read() as connection:
-            living = sum(
-                rows.count_vectors(connection, tenant, self.embedder)
-                for tenant in rows.indexed_tenants(connection)
-            )
-        if self._added > 2 * max(living, _LEAST_TO_COMPACT):
-            self.rebuild(self.embedder, pace)
-
     def files(self, index: ChromaIndex) -> Files:
         """Return what the files in use are like."""
         with index.quiet():
             return self._tails.files_of(folder_of(self._folder, self._generation))
-
-    def note_changes(
-        self, connection: Connection, *, added: int, removed: int, files: Files
-    ) -> None:
-        """Note changes that were made, in the transaction that settles them."""
-        self._added += added
-        self._changes += added + removed
-        write_progress(connection, self._added, files, now_ms=self.now_ms())
-
-    def lose(self, index: ChromaIndex) -> None:
-        """Stop using an index that failed; it is looked at and opened again by `ready`."""
-        with self._swapping:
-            if self.index is index:
-                self.index = None
-                self._lost.append(index)
-
-    def differences(self, tenant: str) -> tuple[list[int], list[int]]:
-        """Return numbers missing from the index and numbers that have no vector.
-
-        What is queued already is in neither.
-        """
-        if self.index is None:
-            raise IndexUnavailableError("comparing", "the index is not open; try again")
-        there = self.index.numbers(collection_name(tenant, self.embedder))
-        with self._database.read() as connection:
-            living = rows.living(connection, tenant, self.embedder)
-            adds = rows.pending(connection, tenant, "add")
-            removes = rows.pending(connection, tenant, "remove")
-        missing = np.setdiff1d(np.setdiff1d(living, there), adds)
-        orphans = np.setdiff1d(np.setdiff1d(there, living), removes)
-        return missing.tolist(), orphans.tolist()
-
-    def finds_itself(self, tenant: str) -> bool:
-        """Tell whether a tenant's vectors are found by themselves."""
-        if self.index is None:
-            return False
-        with self._database.read() as connection:
-            expected = self._expected(connection, tenant, self.embedder)
-        seen = probing.look_at(self.index, expected)
-        return probing.judge([expected], {expected.collection: seen}) != "bad"
 
     def close(self) -> None:
         """Close the index, note that it was closed in order, and end the ownership."""
@@ -253,31 +171,12 @@ class IndexStore:
         self.index, self._lost, self.is_building = None, [], False
         self.ownership.release()
 
-    def now_ms(self) -> int:
-        """Return the present in UTC milliseconds."""
-        return to_milliseconds(self._clock.now())
-
     def _own(self) -> None:
         if is_forked_from_use():
             raise IndexUnavailableError("opening", "Chroma does not survive a fork; start anew")
         if not self.ownership.try_own():
             reason = f"{self.ownership.owner} owns the index; use a Chroma server to share it"
             raise IndexUnavailableError("opening", reason)
-
-    def _give_up(self) -> None:
-        if self.index is not None:
-            self.lose(self.index)
-        while self._lost:
-            _close_quietly(self._lost.pop())
-
-    def _take(
-        self, index: ChromaIndex, generation: int, embedder: str, added: int
-    ) -> ChromaIndex | None:
-        with self._swapping:
-            self._generation = generation
-            self.embedder, self._added, self._changes = embedder, added, 0
-            old, self.index = self.index, index
-        return old
 
     def _verdict(self, facts: Facts, embedder: str) -> probing.Verdict:
         folder = folder_of(self._folder, facts.generation)
@@ -304,19 +203,6 @@ class IndexStore:
             raise IndexUnavailableError("opening", "was interrupted; open the location again")
         _logger.info("the vector index was not closed in order: it is %s", verdict)
         return verdict
-
-    def _expected(self, connection: Connection, tenant: str, embedder: str) -> probing.Expected:
-        living = rows.living(connection, tenant, embedder)
-        adds = rows.pending(connection, tenant, "add")
-        certain = np.setdiff1d(living, adds)
-        chosen = rows.samples(connection, embedder, probing.chosen(certain))
-        return probing.Expected(
-            collection=collection_name(tenant, embedder),
-            least=len(certain),
-            most=len(living) + len(rows.pending(connection, tenant, "remove")),
-            numbers=[number for number, _ in chosen],
-            vectors=[probing.encode(vector) for _, vector in chosen],
-        )
 
     def _reopened(self, facts: Facts) -> ChromaIndex:
         folder = folder_of(self._folder, facts.generation)
@@ -357,37 +243,10 @@ class IndexStore:
                 write_facts(connection, facts, now_ms=self.now_ms())
                 settle_copied(connection, copied)
         except BaseException:  # no index stays open, whatever it is
-            _close_quietly(index)
+            close_quietly(index)
             raise
         self._added = copied.total
         return index
-
-    def _queue_differences(self) -> None:
-        with self._database.read() as connection:
-            tenants = rows.indexed_tenants(connection)
-        for tenant in tenants:
-            missing, orphans = self.differences(tenant)
-            if missing or orphans:
-                with self._database.write() as connection:
-                    rows.queue(connection, tenant, "add", missing)
-                    rows.queue(connection, tenant, "remove", orphans)
-
-    def _tidy(self) -> None:
-        """Drop what belongs to no tenant of the index, and every other generation."""
-        if self.index is None:
-            return
-        with self._database.read() as connection:
-            tenants = rows.indexed_tenants(connection)
-        names = {collection_name(tenant, self.embedder) for tenant in tenants} | {probing.CANARY}
-        for name in self.index.collections - names:
-            self.index.drop(name)
-        with suppress(IndexUnavailableError):  # the next opening tries again
-            self.remove_others()
-
-
-def _close_quietly(index: ChromaIndex) -> None:
-    with suppress(IndexUnavailableError):  # it is not used again
-        index.close()
 
 
 @contextmanager

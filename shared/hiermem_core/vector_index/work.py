@@ -15,7 +15,10 @@ from hiermem_core.vector_index.applying import Applier, IndexTeller
 from hiermem_core.vector_index.background import Background, seconds_left
 from hiermem_core.vector_index.building import BULK_BATCH, TRICKLE_BATCH, Pace
 from hiermem_core.vector_index.chroma import is_forked_from_use
+from hiermem_core.vector_index.connecting import ChromaServer, served
 from hiermem_core.vector_index.retrying import pause_ms
+from hiermem_core.vector_index.server_ownership import ownership_in
+from hiermem_core.vector_index.server_store import ServerStore
 from hiermem_core.vector_index.store import IndexStore
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.protocols import Clock
     from hiermem_core.storage.database import Database
+    from hiermem_core.vector_index.generations import Generations
 
 _OWNERS_TURN_MS = 1_000
 _SECONDS_AT_EXIT = 1.0
@@ -46,7 +50,7 @@ class IndexWork:
     def __init__(
         self,
         database: Database,
-        folder: Path,
+        place: Path | ChromaServer,
         *,
         clock: Clock,
         embedder: str,
@@ -58,12 +62,16 @@ class IndexWork:
         self.last_error: str | None = None
         self.pending: dict[str, int] = {}
         self._database = database
-        self.store = IndexStore(
-            database,
-            folder,
-            clock=clock,
-            is_stopping=lambda: self.background.is_stopping,
-            most_open=most_open,
+        self.store: Generations = (
+            ServerStore(database, served(place.url), ownership_in(database), clock=clock)
+            if isinstance(place, ChromaServer)
+            else IndexStore(
+                database,
+                place,
+                clock=clock,
+                is_stopping=lambda: self.background.is_stopping,
+                most_open=most_open,
+            )
         )
         self._applier = Applier(database, self.store, tell)
         self._troubles = 0
@@ -91,7 +99,7 @@ class IndexWork:
         return Pace(BULK_BATCH, self._end_if_stopping)
 
     @contextmanager
-    def turn(self, deadline: float | None = None) -> Iterator[IndexStore]:
+    def turn(self, deadline: float | None = None) -> Iterator[Generations]:
         """Work in this thread, when nobody else does.
 
         Raises:
@@ -146,9 +154,9 @@ class IndexWork:
     def obstacle(self) -> str:
         """Say why the index does not answer."""
         store = self.store
-        if store.is_abandoned or is_forked_from_use():
+        if store.is_abandoned or (is_forked_from_use() and not store.is_shared):
             return "Chroma does not survive a fork; open it after the fork, or use a Chroma server"
-        if store.ownership.is_foreign:
+        if store.ownership.is_foreign and not store.is_shared:
             return f"{store.ownership.owner} owns the index; use a Chroma server to share it"
         if store.is_building:
             return "the index is being built, in the background"

@@ -58,7 +58,7 @@ from hiermem_core.testing.contracts.searching_filters import FilterContract
 from hiermem_core.testing.contracts.searching_vectors import SemanticContract
 from hiermem_core.testing.contracts.searching_words import HybridContract, KeywordContract
 from hiermem_core.testing.contracts.sessions import SessionContract
-from hiermem_core.testing.contracts.threads import ThreadStoreContract
+from hiermem_core.testing.contracts.threads import MistypedTurnsContract, ThreadStoreContract
 from hiermem_core.testing.contracts.updating import UpdatingContract
 from hiermem_core.testing.contracts.updating_by_hosts import HostMemoryContract
 from hiermem_core.testing.contracts.working import WorkingMemoryContract
@@ -86,6 +86,7 @@ __all__ = [
     "LimitContract",
     "MemoryContract",
     "MetadataContract",
+    "MistypedTurnsContract",
     "NamespaceContract",
     "NotesPropertiesContract",
     "ObservingContract",

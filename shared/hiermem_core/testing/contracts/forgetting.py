@@ -352,7 +352,7 @@ def rows_of(hiermem: HierMem) -> set[tuple[Any, ...]]:
     passing = {"metadata", "tenants", "outbox"}
     kept = [table for table in tables.schema.sorted_tables if table.name not in passing]
     with hiermem._services.database.read() as connection:
-        words = connection.exec_driver_sql("SELECT rowid, scope, body FROM keywords").all()
+        words = connection.exec_driver_sql("SELECT * FROM keywords").all()
         found = {("keywords", *row) for row in words}
         for table in kept:
             found |= {(table.name, *row) for row in connection.execute(select(table))}

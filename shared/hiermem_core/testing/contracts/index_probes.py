@@ -8,8 +8,9 @@ from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import NullPool, create_engine, select
 
+from hiermem_core.backends.keywords import add_keywords
 from hiermem_core.embedding.calling import HARMLESS_TEXT
 from hiermem_core.embedding.identity import PROBE_TEXTS
 from hiermem_core.storage.tables import vectors
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hiermem_core import HierMem
+    from hiermem_core.storage.location import Server
     from hiermem_core.testing.embedders import FakeEmbedder
 
 PROBED = frozenset({*PROBE_TEXTS, HARMLESS_TEXT})
@@ -67,10 +69,31 @@ def texts_of(embedder: FakeEmbedder, since: int = 0) -> set[str]:
 
 
 def run_behind(hiermem: HierMem, statement: str, *values: object) -> list[tuple[Any, ...]]:
-    """Run a statement on the database file behind the store's back, as another program would."""
-    file = hiermem._services.database.location.database
-    with closing(sqlite3.connect(str(file))) as connection, connection:
+    """Run a statement on the database behind the store's back, as another program would."""
+    location = hiermem._services.database.location
+    if location.server is not None:
+        return _run_on_server(location.server, statement, values)
+    with closing(sqlite3.connect(str(location.database))) as connection, connection:
         return connection.execute(statement, values).fetchall()
+
+
+def _run_on_server(
+    server: Server, statement: str, values: tuple[object, ...]
+) -> list[tuple[Any, ...]]:
+    """Run a statement without the server's care for what belongs together."""
+    options = f"-c search_path={server.schema} -c session_replication_role=replica"
+    engine = create_engine(server.url, poolclass=NullPool, connect_args={"options": options})
+    with engine.begin() as connection:
+        done = connection.exec_driver_sql(
+            statement.replace("?", "%s").replace("% 2", "%% 2"), values
+        )
+        return [tuple(row) for row in done.all()] if done.returns_rows else []
+
+
+def add_stray_keywords(hiermem: HierMem, number: int) -> None:
+    """Add words of a row that is not there."""
+    with hiermem._services.database.write() as connection:
+        add_keywords(connection, [(number, "t1", "x")])
 
 
 def index_folder_of(hiermem: HierMem) -> Path:

@@ -18,6 +18,7 @@ from hiermem_core.testing.contracts.entries_base import (
 )
 from hiermem_core.testing.contracts.index_probes import (
     PEARS,
+    add_stray_keywords,
     chroma_of,
     filled,
     index_folder_of,
@@ -217,8 +218,8 @@ class IndexContract(MemoryContract):
         self, hiermem: HierMem, memory: MemoryService
     ) -> None:
         ids = filled(hiermem)
-        run_behind(hiermem, "DELETE FROM keywords WHERE rowid % 2")
-        run_behind(hiermem, "INSERT INTO keywords (rowid, scope, body) VALUES (99999, 't1', 'x')")
+        run_behind(hiermem, "DELETE FROM keywords WHERE rowid % 2 = 1")
+        add_stray_keywords(hiermem, 99_999)
 
         found = hiermem.doctor()
         report = hiermem.doctor(repair=True)
@@ -255,7 +256,7 @@ class IndexContract(MemoryContract):
         run_behind(
             hiermem,
             "INSERT INTO vectors (tenant, row, embedder, dimension, embedding, norm, is_whole) "
-            "SELECT tenant, row, 'old (3)', 3, x'00', 1.0, 1 FROM vectors LIMIT 10",
+            "SELECT tenant, row, 'old (3)', 3, embedding, 1.0, is_whole FROM vectors LIMIT 10",
         )
 
         found = hiermem.doctor()

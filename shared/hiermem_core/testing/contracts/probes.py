@@ -1,4 +1,4 @@
-"""Probes: what a contract sees below the public face of a HierMem on SQLite."""
+"""Probes: what a contract sees below the public face of a HierMem in a database."""
 # ruff: noqa: SLF001 - a probe looks where the public face cannot
 
 from __future__ import annotations
@@ -7,20 +7,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import event, select, update
+from sqlalchemy import event, inspect, select, update
 
 from hiermem_core.storage import tables
 from hiermem_core.threads.notes import NotesStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Connection, Engine
 
     from hiermem_core import HierMem, Thread
+    from hiermem_core.storage.database import Database
 
 
 @dataclass(slots=True)
 class Reads:
-    """What SQLite did: rows it handed out, and instructions of its machine it ran."""
+    """What a database did: rows it handed out, and the steps it took for them.
+
+    A step is an instruction of SQLite's machine, or a row that PostgreSQL looked at.
+    """
 
     rows: int = 0
     steps: int = 0
@@ -28,10 +35,25 @@ class Reads:
 
 @contextmanager
 def reads_of(hiermem: HierMem) -> Iterator[Reads]:
-    """Count every row fetched and every instruction run on any connection while the block runs."""
-    engine = hiermem._services.database._engine
+    """Count every row fetched and every step taken on any connection while the block runs."""
     reads = Reads()
+    is_served = hiermem._services.database.dialect_name == "postgresql"
+    with (_watched_server if is_served else _watched_file)(hiermem, reads):
+        yield reads
 
+
+@contextmanager
+def _listening(engine: Engine, listeners: dict[str, Any]) -> Iterator[None]:
+    for name, listener in listeners.items():
+        event.listen(engine, name, listener)
+    try:
+        yield
+    finally:
+        for name, listener in listeners.items():
+            event.remove(engine, name, listener)
+
+
+def _watched_file(hiermem: HierMem, reads: Reads) -> AbstractContextManager[None]:
     def count_row(cursor: object, row: Any) -> Any:
         del cursor
         reads.rows += 1
@@ -49,24 +71,51 @@ def reads_of(hiermem: HierMem) -> Iterator[Reads]:
         connection.row_factory = None
         connection.set_progress_handler(None, 0)
 
-    event.listen(engine, "checkout", watch)
-    event.listen(engine, "checkin", release)
-    try:
-        yield reads
-    finally:
-        event.remove(engine, "checkout", watch)
-        event.remove(engine, "checkin", release)
+    engine = hiermem._services.database._engine
+    return _listening(engine, {"checkout": watch, "checkin": release})
+
+
+def _watched_server(hiermem: HierMem, reads: Reads) -> AbstractContextManager[None]:
+    looked_at = (
+        "SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0)), 0)"
+        " FROM pg_stat_xact_user_tables"
+    )
+
+    def count_rows(connection: object, cursor: Any, *ignored: object) -> None:
+        reads.rows += max(0, cursor.rowcount) if cursor.description else 0
+
+    def count_steps(connection: Connection) -> None:
+        driver: Any = connection.connection.driver_connection
+        reads.steps += int(driver.execute(looked_at).fetchone()[0])
+
+    engine = hiermem._services.database._engine
+    return _listening(engine, {"after_cursor_execute": count_rows, "commit": count_steps})
 
 
 def database_bytes(hiermem: HierMem) -> bytes:
-    """Return every page of the database, and its write-ahead log; no write leaves them equal."""
+    """Return all a database holds, its write-ahead log included; no write leaves it equal."""
     database = hiermem._services.database
+    if database.dialect_name == "postgresql":
+        return _rows_with_writers(database)
     with database.read() as connection:
         driver: Any = connection.connection.driver_connection
         pages: bytes = driver.serialize()
     file = database.location.database
     log = file.with_name(f"{file.name}-wal") if file else None
     return pages + (log.read_bytes() if log and log.is_file() else b"")
+
+
+def _rows_with_writers(database: Database) -> bytes:
+    """Return every row of every table, and which transaction wrote it."""
+    with database.read() as connection:
+        rows = [
+            f"{table} {row}"
+            for table in sorted(inspect(connection).get_table_names())
+            for row in connection.exec_driver_sql(
+                f"SELECT xmin::text, kept::text FROM {table} AS kept ORDER BY 2"  # noqa: S608 - ours
+            ).all()
+        ]
+    return "\n".join(rows).encode()
 
 
 def spoil_turn(thread: Thread, seq: int, **columns: object) -> None:

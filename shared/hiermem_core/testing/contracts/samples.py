@@ -78,13 +78,18 @@ UNDECODABLE: dict[str, dict[str, object]] = {
     "a name that is no text": {"body": '{"name": 7}', "tokens": "{}"},
     "metadata of a wrong type": {"body": '{"metadata": [1]}'},
     "unknown role": {"role": "narrator"},
-    "bytes in place of text": {"content": b"\xff\xfe"},
     "counts that are no JSON": {"tokens": "seven"},
     "counts of a wrong type": {"tokens": "[7]"},
     "no counts at all": {"tokens": "null"},
     "counts that are text": {"tokens": '{"approximate": "7", "o200k_base": "7"}'},
+}
+"""What can be wrong with a stored turn, by the columns that are."""
+
+MISTYPED: dict[str, dict[str, object]] = {
+    "bytes in place of text": {"content": b"\xff\xfe"},
     "a time of a wrong type": {"created_at": "yesterday"},
 }
+"""What else can be where columns take any type, as SQLite's do."""
 
 
 ODD_PARTS: tuple[dict[str, Any], ...] = (
