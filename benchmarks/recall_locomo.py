@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import secrets
 import re
+import secrets
 import sqlite3
 import statistics
 import tempfile
