@@ -63,9 +63,7 @@ def check_labels(op: Op) -> None:
     validate_op_namespace(op)
     if isinstance(op, PutOp) and not op.namespace:
         raise InvalidNamespaceError("the namespace has no label; name at least one")
-    if any(
-        "\x00" in label for label in _labels_in(op)
-    ):  # LangGraph looks for it itself since 4.3.1
+    if any("\x00" in label for label in _labels_in(op)):  # before 4.3.1 LangGraph allowed it
         raise InvalidNamespaceError("a label holds NUL; take it out")
 
 

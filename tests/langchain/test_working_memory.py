@@ -346,7 +346,7 @@ def test_a_tool_that_is_a_class_is_cached_too(kept):
 
 
 def test_an_agent_uses_the_cached_tools(tools, kept):
-    agents = pytest.importorskip("langchain.agents", reason="needs the extra agents")
+    agents = pytest.importorskip("langchain.agents.factory", reason="needs the extra agents")
 
     class Calling(GenericFakeChatModel):
         def bind_tools(self, tools, **kwargs):
