@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.context import Context, Receipt, Section
     from hiermem_core.models.entries import EntryDraft, EntryUpdate, MemoryEntry
     from hiermem_core.models.health import ComponentHealth, Health, TenantStats
-    from hiermem_core.models.notes import Fact, ThreadState
+    from hiermem_core.models.notes import Fact, NotesChange, ThreadState
     from hiermem_core.models.plain import PlainEncoder, dump_json, from_plain, load_json, to_plain
     from hiermem_core.models.queries import Hit, MemoryQuery, RecallResult, SearchResult, TurnHit
     from hiermem_core.models.results import (
@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         ThreadOptions,
         TurnList,
     )
+    from hiermem_core.models.timelines import Timeline, TimelineTurn, timeline_of
     from hiermem_core.models.turns import (
         CANONICAL_ROLES,
         Origin,
@@ -172,6 +173,7 @@ __all__ = [
     "MissingIdentityError",
     "ModelInfo",
     "NotFoundError",
+    "NotesChange",
     "Observer",
     "Origin",
     "Part",
@@ -201,6 +203,8 @@ __all__ = [
     "ThreadOptions",
     "ThreadState",
     "TiktokenCounter",
+    "Timeline",
+    "TimelineTurn",
     "TokenCounter",
     "ToolCall",
     "Turn",
@@ -230,6 +234,7 @@ __all__ = [
     "memory_block",
     "restore_backup",
     "text_of",
+    "timeline_of",
     "to_plain",
 ]
 
@@ -293,6 +298,7 @@ _HOMES = {
     "MissingIdentityError": "errors",
     "ModelInfo": "models.threads",
     "NotFoundError": "errors",
+    "NotesChange": "models.notes",
     "Observer": "protocols",
     "Origin": "models.turns",
     "Part": "models.turns",
@@ -322,6 +328,8 @@ _HOMES = {
     "ThreadOptions": "models.threads",
     "ThreadState": "models.notes",
     "TiktokenCounter": "tokens.tiktoken_counter",
+    "Timeline": "models.timelines",
+    "TimelineTurn": "models.timelines",
     "TokenCounter": "protocols",
     "ToolCall": "models.turns",
     "Turn": "models.turns",
@@ -351,6 +359,7 @@ _HOMES = {
     "memory_block": "context.memory_block",
     "restore_backup": "exporting.restoring",
     "text_of": "models.turns",
+    "timeline_of": "models.timelines",
     "to_plain": "models.plain",
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiermem_core.cli.output import printable, table
+from hiermem_core.displays.printing import printable, table
 
 ESCAPE = "\x1b[31mred\x1b[0m \x9b2J \x07 \r over \u202egnirts\u202c [bold]markup[/bold] :smile:"
 

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 import hiermem_core as core
-from hiermem_core.cli.context_wording import context_lines
 from hiermem_core.cli.opening import lacks_embedder, opened_tenant
 from hiermem_core.cli.options import (
     JsonOption,
@@ -17,7 +16,8 @@ from hiermem_core.cli.options import (
 from hiermem_core.cli.output import emit, note
 from hiermem_core.cli.plain import context_json
 from hiermem_core.cli.recalling import ThreadsOption, threads_given
-from hiermem_core.cli.wording import ESTIMATED, KEYWORDS_ONLY
+from hiermem_core.displays.context_wording import context_lines
+from hiermem_core.displays.wording import ESTIMATED, KEYWORDS_ONLY
 from hiermem_core.models.threads import Profile, ThreadOptions
 
 WITH_NOTES = Profile("notes", ThreadOptions(strategy="summary_buffer"))

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 import hiermem_core as core
-from hiermem_core.cli.note_wording import learned_lines, notes_lines
 from hiermem_core.cli.opening import named_tenant, opened, opened_tenant
 from hiermem_core.cli.options import (
     JsonOption,
@@ -18,6 +17,7 @@ from hiermem_core.cli.options import (
 )
 from hiermem_core.cli.output import emit, note
 from hiermem_core.cli.plain import learning_json, notes_json
+from hiermem_core.displays.note_wording import learned_lines, notes_lines
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.models.events import Event, NotesLearned, UpdateFailed
 

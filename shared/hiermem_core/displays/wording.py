@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hiermem_core.cli.output import printable, table
+from hiermem_core.displays.printing import printable, table
 from hiermem_core.models.plain import dump_json
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def moment_text(moment: datetime | None) -> str:
 
 def turn_text(turn: Turn) -> str:
     """Return a turn for reading: a line about it, then all it says, indented."""
-    said = [turn.content or "", *_asides(turn)]
+    said = [turn.content or "", *asides(turn)]
     return "\n".join([_heading(turn), indented("\n".join(line for line in said if line))])
 
 
@@ -105,7 +105,8 @@ def _heading(turn: Turn) -> str:
     return printable(", ".join(fact for fact in facts if fact), keep="")
 
 
-def _asides(turn: Turn) -> Iterator[str]:
+def asides(turn: Turn) -> Iterator[str]:
+    """Yield what a turn says beside its text: what it shows, and what it calls."""
     for part in turn.parts:
         if part["type"] not in {"text", "refusal", "tool_call"}:
             yield f"[{part['type']} {part.get('kind', '')}".rstrip() + "]"

@@ -1,0 +1,24 @@
+"""Values that show themselves."""
+
+from __future__ import annotations
+
+
+class Displayed:
+    """A value that shows itself: `str` gives text for people, a notebook gets HTML.
+
+    The HTML is escaped, asks for nothing outside, and is read on light and dark pages.
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Say it in text for people, which cannot steer a terminal."""
+        from hiermem_core.displays.showing import text_of  # noqa: PLC0415 - only what is shown
+
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        from hiermem_core.displays.showing import page_of  # noqa: PLC0415 - only what is shown
+
+        return page_of(self)
