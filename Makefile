@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PROPERTIES := p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p10_ or p11_ or p12_ or p13_ or p14_ or a29_ or a49_ or working_rules or d11_what
 WORKERS ?= auto
 
-.PHONY: demo test test-long conformance conformance-langchain conformance-llamaindex lint format bench docs clean
+.PHONY: demo test test-long conformance conformance-langchain conformance-llamaindex lint format bench notebooks docs clean
 
 demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no server
 	@$(BIN)/hiermem demo
@@ -48,6 +48,9 @@ bench: $(VENV)/.develop  ## measure beside the peers; prints tables, writes benc
 	$(BIN)/python benchmarks/search_scale.py
 	if [ -n "$(LOCOMO_FILE)" ]; then $(BIN)/python benchmarks/recall_locomo.py --data "$(LOCOMO_FILE)"; fi
 
+notebooks: $(VENV)/.pages  ## run the notebooks anew and keep what they show
+	$(BIN)/python notebooks/run.py
+
 docs: $(VENV)/.develop  ## write docs/cli.md from the commands
 	$(BIN)/python docs/write_cli.py
 
@@ -71,3 +74,8 @@ $(VENV)/.develop: pyproject.toml | $(VENV)/.pip
 	@echo "Installing HierMem and what its tests need ..."
 	@$(BIN)/python -m pip install --quiet --editable ".[all]" --group test --group lint
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.pages: pyproject.toml | $(VENV)/.develop
+	@echo "Installing what the notebooks and the documentation need ..."
+	@$(BIN)/python -m pip install --quiet --editable ".[all]" --group notebooks --group docs
+	@touch $@

@@ -246,6 +246,18 @@ def test_a_timeline_says_where_each_turn_stands():
     assert '<li class="hm-trimmed">' in timeline._repr_html_()
 
 
+def test_messages_of_a_framework_are_shown_too():
+    llamaindex = pytest.importorskip("llama_index.core.llms").ChatMessage
+    langchain = pytest.importorskip("langchain_core.messages").AIMessage
+    said = (llamaindex(role="user", content="From one"), langchain("From the other"))
+
+    shown = replace(context("x"), messages=said)
+
+    assert "user\n  From one" in str(shown)
+    assert "assistant\n  From the other" in str(shown)
+    assert {"From one", "From the other"} <= set(Reader(shown._repr_html_()).text)
+
+
 def test_notes_before_and_after_say_what_came_and_went():
     before = ThreadState("One.", (Fact("old"), Fact("both")), 4)
     after = ThreadState("Two.", (Fact("both"), Fact("new")), 8)

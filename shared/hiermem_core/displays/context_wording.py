@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hiermem_core.displays.entry_wording import hit_line
 from hiermem_core.displays.printing import table
-from hiermem_core.displays.wording import explain, turn_text
+from hiermem_core.displays.wording import as_turn, explain, turn_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ def context_lines(context: Context) -> Iterator[str]:
         yield "\n".join(map(explain, context.warnings)) + "\n"
     if context.hits:
         yield "\n".join(["recalled, best first:", *map(hit_line, context.hits)]) + "\n"
-    yield from map(turn_text, context.messages)
+    yield from (turn_text(as_turn(message)) for message in context.messages)
 
 
 def receipt_table(receipt: Receipt) -> str:

@@ -8,7 +8,7 @@ from hiermem_core.displays.budgets import receipt_html, sections_html
 from hiermem_core.displays.hits import chips_html, content_html, hits_html, warnings_html
 from hiermem_core.displays.markup import Html, element, grid, joined
 from hiermem_core.displays.note_wording import ranges_of
-from hiermem_core.displays.wording import asides, moment_text
+from hiermem_core.displays.wording import as_turn, asides, moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +30,9 @@ def context_html(context: Context) -> Html:
     if context.notes:
         parts.append(_folded("notes", content_html(context.notes)))
     parts.append(_folded("tokens by section", sections_html(context.receipt)))
-    parts.append(_folded(f"messages: {len(context.messages)}", turns_html(context.messages)))
+    parts.append(
+        _folded(f"messages: {len(context.messages)}", turns_html(map(as_turn, context.messages)))
+    )
     return joined(parts)
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hiermem_core.displays.printing import printable, table
 from hiermem_core.models.plain import dump_json
+from hiermem_core.models.turns import CANONICAL_ROLES, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from hiermem_core.models.threads import ThreadInfo
-    from hiermem_core.models.turns import Turn
     from hiermem_core.models.warnings import ContextWarning
 
 _MEANINGS = {
@@ -63,6 +63,20 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 def moment_text(moment: datetime | None) -> str:
     """Return a time to the second, in UTC."""
     return f"{moment:%Y-%m-%d %H:%M:%SZ}" if moment else ""
+
+
+def as_turn(message: Any) -> Turn:
+    """Return what a context's message says as a turn; an adapter's context holds its framework's.
+
+    Of such a message nothing is known but its role and its text.
+    """
+    if isinstance(message, Turn):
+        return message
+    role = getattr(message, "role", None) or getattr(message, "type", "")
+    name = str(getattr(role, "value", role))
+    text = getattr(message, "content", "")
+    content = text if isinstance(text, str) else str(getattr(message, "text", "") or "")
+    return Turn(role=CANONICAL_ROLES.get(name, "user"), content=content)
 
 
 def turn_text(turn: Turn) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class Displayed:
     """A value that shows itself: `str` gives text for people, a notebook gets HTML.
@@ -16,6 +18,11 @@ class Displayed:
         from hiermem_core.displays.showing import text_of  # noqa: PLC0415 - only what is shown
 
         return text_of(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: FBT001 - IPython calls it
+        """Say it in IPython and where a notebook shows text."""
+        del cycle
+        printer.text(str(self))
 
     def _repr_html_(self) -> str:
         """Show it in a notebook."""
