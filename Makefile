@@ -51,11 +51,13 @@ bench: $(VENV)/.develop  ## measure beside the peers; prints tables, writes benc
 notebooks: $(VENV)/.pages  ## run the notebooks anew and keep what they show
 	$(BIN)/python notebooks/run.py
 
-docs: $(VENV)/.develop  ## write docs/cli.md from the commands
+docs: $(VENV)/.pages  ## write docs/cli.md from the commands, and the site; a warning is an error
 	$(BIN)/python docs/write_cli.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site is site/index.html"
 
 clean:  ## remove what make has made
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site dist build .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.pip:
 	@echo "Making a virtual environment in $(VENV) ..."
