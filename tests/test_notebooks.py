@@ -18,7 +18,7 @@ NAMES = [path.stem for path in NOTEBOOKS]
 
 is_ready = all(importlib.util.find_spec(name) for name in ("nbclient", "ipykernel", "matplotlib"))
 needs_kernel = pytest.mark.skipif(
-    not is_ready and os.environ.get("HIERMEM_REQUIRE_NOTEBOOKS") != "1",
+    not is_ready and os.environ.get("TEST_REQUIRE_NOTEBOOKS") != "1",
     reason="the notebooks are not run: install their group, or run make notebooks",
 )
 

@@ -25,7 +25,7 @@ for block in sys.stdin.read().split("\\0"):
 """
 
 needs_site = pytest.mark.skipif(
-    not importlib.util.find_spec("mkdocs") and os.environ.get("HIERMEM_REQUIRE_DOCS") != "1",
+    not importlib.util.find_spec("mkdocs") and os.environ.get("TEST_REQUIRE_DOCS") != "1",
     reason="the site is not built: install the group docs, or run make docs",
 )
 

@@ -18,7 +18,7 @@ MISSING = [
     )
     if not found
 ]
-if MISSING and os.environ.get("HIERMEM_REQUIRE_CHROMIUM") != "1":
+if MISSING and os.environ.get("TEST_REQUIRE_CHROMIUM") != "1":
     reason = f"the inspector is not tried in a browser: {' and '.join(MISSING)} not installed"
     pytest.skip(reason, allow_module_level=True)
 
