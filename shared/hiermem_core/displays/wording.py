@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hiermem_core.cli.output import printable, table
+from hiermem_core.displays.printing import printable, table
 from hiermem_core.models.plain import dump_json
 from hiermem_core.models.text import shortened
+from hiermem_core.models.turns import CANONICAL_ROLES, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from hiermem_core.models.patterns import Pattern
     from hiermem_core.models.sessions import Session, Step
     from hiermem_core.models.threads import ThreadInfo
-    from hiermem_core.models.turns import Turn
     from hiermem_core.models.warnings import ContextWarning
 
 _MEANINGS = {
@@ -68,9 +68,23 @@ def moment_text(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%SZ}" if moment else ""
 
 
+def as_turn(message: Any) -> Turn:
+    """Return what a context's message says as a turn; an adapter's context holds its framework's.
+
+    Of such a message nothing is known but its role and its text.
+    """
+    if isinstance(message, Turn):
+        return message
+    role = getattr(message, "role", None) or getattr(message, "type", "")
+    name = str(getattr(role, "value", role))
+    text = getattr(message, "content", "")
+    content = text if isinstance(text, str) else str(getattr(message, "text", "") or "")
+    return Turn(role=CANONICAL_ROLES.get(name, "user"), content=content)
+
+
 def turn_text(turn: Turn) -> str:
     """Return a turn for reading: a line about it, then all it says, indented."""
-    said = [turn.content or "", *_asides(turn)]
+    said = [turn.content or "", *asides(turn)]
     return "\n".join([_heading(turn), indented("\n".join(line for line in said if line))])
 
 
@@ -139,7 +153,8 @@ def _heading(turn: Turn) -> str:
     return printable(", ".join(fact for fact in facts if fact), keep="")
 
 
-def _asides(turn: Turn) -> Iterator[str]:
+def asides(turn: Turn) -> Iterator[str]:
+    """Yield what a turn says beside its text: what it shows, and what it calls."""
     for part in turn.parts:
         if part["type"] not in {"text", "refusal", "tool_call"}:
             yield f"[{part['type']} {part.get('kind', '')}".rstrip() + "]"
