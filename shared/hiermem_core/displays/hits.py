@@ -36,8 +36,7 @@ def hits_html(hits: Iterable[Hit | TurnHit]) -> Html:
 def hit_html(hit: Hit | TurnHit) -> Html:
     """Return a hit: its score, what it is, its content, and why it was found where that is told."""
     facts = _about_turn(hit) if isinstance(hit, TurnHit) else _about_entry(hit)
-    score = element("span", f"{hit.score:.2f}", class_="hm-score", title="score, 0 to 1")
-    head = element("div", score, meter_html(hit.score), chips_html(facts), class_="hm-head")
+    head = element("div", score_html(hit.score), chips_html(facts), class_="hm-head")
     why = explanation_html(hit.explanation) if hit.explanation else Html()
     return joined([head, content_html(hit.content), why])
 
@@ -66,6 +65,12 @@ def explanation_html(explanation: Mapping[str, object]) -> Html:
     table = grid(("term", "value", ""), rows, class_="hm-terms")
     summary = element("summary", "why it was found")
     return element("details", summary, table, *(element("p", line) for line in others))
+
+
+def score_html(score: float, title: str = "score, 0 to 1") -> Html:
+    """Return a score in figures, with a meter."""
+    figure = element("span", f"{score:.2f}", class_="hm-score", title=title)
+    return joined([figure, meter_html(score)])
 
 
 def meter_html(share: float) -> Html:

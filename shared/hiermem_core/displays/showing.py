@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from hiermem_core.displays import hits, reports, turns
+from hiermem_core.displays import hits, reports, run_wording, runs, turns
 from hiermem_core.displays.budgets import bar_text, receipt_html
 from hiermem_core.displays.context_wording import context_lines, receipt_table
 from hiermem_core.displays.entry_wording import entry_text, hit_text
@@ -20,8 +20,10 @@ from hiermem_core.importing.report import ImportReport
 from hiermem_core.models.context import Context, Receipt
 from hiermem_core.models.entries import MemoryEntry
 from hiermem_core.models.notes import NotesChange, ThreadState
+from hiermem_core.models.patterns import Pattern, PatternHit
 from hiermem_core.models.queries import Hit, ResultList, TurnHit
 from hiermem_core.models.results import DoctorReport, ForgetReceipt
+from hiermem_core.models.sessions import Session, Step
 from hiermem_core.models.timelines import Timeline
 
 if TYPE_CHECKING:
@@ -37,6 +39,10 @@ _TEXTS: Final[Mapping[type, Callable[[Any], str]]] = {
     ThreadState: lambda state: "\n".join(notes_lines(state, state.turn_count)),
     NotesChange: lambda change: "\n".join(change_lines(change)),
     Timeline: lambda timeline: "\n".join(timeline_lines(timeline)),
+    Pattern: run_wording.pattern_text,
+    PatternHit: run_wording.pattern_hit_text,
+    Session: run_wording.session_text,
+    Step: run_wording.step_text,
     ForgetReceipt: reports.forgotten_text,
     DoctorReport: reports.doctored_text,
 }
@@ -51,6 +57,10 @@ _PAGES: Final[Mapping[type, Callable[[Any], Html]]] = {
     ThreadState: turns.notes_html,
     NotesChange: turns.change_html,
     Timeline: turns.timeline_html,
+    Pattern: runs.pattern_html,
+    PatternHit: runs.pattern_hit_html,
+    Session: runs.session_html,
+    Step: runs.step_html,
     ForgetReceipt: reports.forgotten_html,
     ImportReport: reports.report_html,
     ExportReport: reports.report_html,

@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.displays.printing import printable, table
 from hiermem_core.models.plain import dump_json
-from hiermem_core.models.text import shortened
 from hiermem_core.models.turns import CANONICAL_ROLES, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from hiermem_core.models.patterns import Pattern
-    from hiermem_core.models.sessions import Session, Step
     from hiermem_core.models.threads import ThreadInfo
     from hiermem_core.models.warnings import ContextWarning
 
@@ -106,37 +103,6 @@ def threads_table(threads: Iterable[ThreadInfo], counter: str) -> str:
         for info in threads
     ]
     return table(("thread", "turns", "tokens", "created", "updated"), rows)
-
-
-def patterns_table(patterns: Iterable[Pattern]) -> str:
-    """Return a line per pattern."""
-    rows = [
-        (one.name, f"{one.confidence:.2f}", f"{one.uses:,}", shortened(dump_json(one.data)))
-        for one in patterns
-    ]
-    return table(("pattern", "confidence", "uses", "data"), rows)
-
-
-def sessions_table(sessions: Iterable[Session]) -> str:
-    """Return a line per session."""
-    rows = [
-        (one.id, one.status, moment_text(one.started_at), moment_text(one.ended_at))
-        for one in sessions
-    ]
-    return table(("session", "status", "started", "ended"), rows)
-
-
-def step_text(step: Step) -> str:
-    """Return a step for reading: a line about it, then what was seen, done and got, indented."""
-    worth = "" if step.reward is None else f", reward {step.reward:g}"
-    said = {"saw": step.state, "did": step.action, "got": step.next_state}
-    lines = [
-        f"{name} {value if isinstance(value, str) else dump_json(value)}"
-        for name, value in said.items()
-        if value is not None
-    ]
-    heading = f"#{step.step} {moment_text(step.created_at)}{worth}"
-    return "\n".join([heading, *map(indented, lines)])
 
 
 def _heading(turn: Turn) -> str:
