@@ -246,6 +246,16 @@ def test_a_timeline_says_where_each_turn_stands():
     assert '<li class="hm-trimmed">' in timeline._repr_html_()
 
 
+def test_a_long_timeline_draws_its_newest_turns_and_all_that_is_read():
+    long = [turn(f"t{number}", number) for number in range(1, 3001)]
+
+    drawn = html_of(timeline_of(long, context("t7")))
+
+    assert drawn.count("<li") == 1001
+    assert "1,999 of the oldest that are left out are not drawn" in drawn
+    assert "#7 " in drawn
+
+
 def test_messages_of_a_framework_are_shown_too():
     llamaindex = pytest.importorskip("llama_index.core.llms").ChatMessage
     langchain = pytest.importorskip("langchain_core.messages").AIMessage

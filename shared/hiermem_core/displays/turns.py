@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from hiermem_core.models.turns import Turn
 
 _MARKS = {"trimmed": "left out", "recalled": "recalled"}
+_DRAWN = 1000
+"""The newest turns of a timeline, which are drawn wherever they stand."""
 _SIGNS = {"added": "+", "dropped": "-", "kept": "="}
 
 
@@ -54,9 +56,13 @@ def timeline_html(timeline: Timeline) -> Html:
     """Return a timeline: what is left out greyed, what is recalled marked."""
     counts = timeline.counts
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-    items = [_timeline_item(turn) for turn in timeline.turns]
     lead = element("p", f"{len(timeline.turns):,} turns: {told}", class_="hm-lead")
-    return joined([lead, element("ol", *items, class_="hm-timeline")])
+    kept = len(timeline.turns) - _DRAWN
+    drawn = [one for at, one in enumerate(timeline.turns) if at >= kept or one.place != "trimmed"]
+    hidden = len(timeline.turns) - len(drawn)
+    note = element("p", f"{hidden:,} of the oldest that are left out are not drawn")
+    items = element("ol", *map(_timeline_item, drawn), class_="hm-timeline")
+    return joined([lead, note if hidden else Html(), items])
 
 
 def notes_html(state: ThreadState) -> Html:
