@@ -21,8 +21,12 @@ from hiermem_core import (
     HierMem,
     ImportReport,
     NotesChange,
+    Pattern,
+    PatternHit,
     Receipt,
     Section,
+    Session,
+    Step,
     ThreadState,
     Turn,
     TurnHit,
@@ -128,6 +132,23 @@ def context(text):
     return Context((turn(text),), warnings, receipt, notes=text, hits=hits)
 
 
+def pattern(text):
+    return Pattern(id=text, name=text, data={text: [text]}, created_at=MOMENT, updated_at=MOMENT)
+
+
+def step(text):
+    return Step(
+        id=text,
+        session_id=text,
+        step=2,
+        action=text,
+        state={text: text},
+        reward=0.5,
+        next_state=text,
+        created_at=MOMENT,
+    )
+
+
 def values(text):
     before = ThreadState(text, (Fact(text, 1, ((1, 2),)), Fact("stays")), 2)
     after = ThreadState("new", (Fact("stays"), Fact(text + "!", 3, ((3,),))), 3)
@@ -145,11 +166,15 @@ def values(text):
         DoctorReport(unchecked=text),
         ImportReport(text, 1, (text,), ()),
         WorkingMemoryStats(hits=2, misses=1),
+        pattern(text),
+        PatternHit(pattern(text), text, 0.5),
+        Session(id=text, data={text: text}, started_at=MOMENT, ended_at=MOMENT),
+        step(text),
     ]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("place", range(12))
+@pytest.mark.parametrize("place", range(16))
 def test_nothing_stored_becomes_markup(place, text):
     value = values(text)[place]
 
@@ -285,6 +310,16 @@ def test_a_hit_explains_itself_in_a_table():
 
     assert {"table", "details"} <= page.tags
     assert {"why it was found", "keyword", "0.400", "plan: x"} <= set(page.text)
+
+
+def test_a_pattern_shows_its_confidence_and_a_step_what_was_seen_done_and_got():
+    shown = html_of(replace(pattern("book early"), confidence=0.9, uses=1))
+
+    assert {"book early", "0.90", "used once", '{"book early":["book early"]}'} <= set(
+        Reader(shown).text
+    )
+    assert str(step("x")).splitlines()[1:] == ['  saw {"x":"x"}', "  did x", "  got x"]
+    assert "\ndid x\n" in "".join(Reader(html_of(step("x"))).text)
 
 
 def test_every_value_that_is_printed_reads_as_words():
