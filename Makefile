@@ -6,7 +6,7 @@ LOWEST := $(VENV)-lowest
 PROPERTIES := p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p10_ or p11_ or p12_ or p13_ or p14_ or a29_ or a49_ or working_rules or d11_what
 WORKERS ?= auto
 
-.PHONY: demo test test-lowest test-matrix test-long conformance conformance-langchain conformance-llamaindex lint format bench docs clean
+.PHONY: demo test test-lowest test-matrix test-long conformance conformance-langchain conformance-llamaindex lint format bench notebooks docs clean
 
 demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no server
 	@$(BIN)/hiermem demo
@@ -59,11 +59,16 @@ bench: $(VENV)/.develop  ## measure beside the peers; prints tables, writes benc
 	$(BIN)/python benchmarks/search_scale.py
 	if [ -n "$(LOCOMO_FILE)" ]; then $(BIN)/python benchmarks/recall_locomo.py --data "$(LOCOMO_FILE)"; fi
 
-docs: $(VENV)/.develop  ## write docs/cli.md from the commands
+notebooks: $(VENV)/.pages  ## run the notebooks anew and keep what they show
+	$(BIN)/python notebooks/run.py
+
+docs: $(VENV)/.pages  ## write docs/cli.md from the commands, and the site; a warning is an error
 	$(BIN)/python docs/write_cli.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site is site/index.html"
 
 clean:  ## remove what make has made
-	rm -rf $(VENV) $(LOWEST) .matrix dist build .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) .matrix site dist build .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.pip:
 	@echo "Making a virtual environment in $(VENV) ..."
@@ -93,4 +98,9 @@ $(LOWEST)/%/.ready: pyproject.toml tests/lowest.txt tests/lowest-agents.txt
 	@$(PYTHON) -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	@$(@D)/bin/python -m pip install --quiet --editable ".[$(EXTRAS)]" --group test --constraint $(CONSTRAINTS)
+	@touch $@
+
+$(VENV)/.pages: pyproject.toml | $(VENV)/.develop
+	@echo "Installing what the notebooks and the documentation need ..."
+	@$(BIN)/python -m pip install --quiet --editable ".[all]" --group notebooks --group docs
 	@touch $@

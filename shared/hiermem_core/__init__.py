@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.context import Context, Receipt, Section
     from hiermem_core.models.entries import EntryDraft, EntryUpdate, MemoryEntry
     from hiermem_core.models.health import ComponentHealth, Health, TenantStats
-    from hiermem_core.models.notes import Fact, ThreadState
+    from hiermem_core.models.notes import Fact, NotesChange, ThreadState
     from hiermem_core.models.patterns import Pattern, PatternHit
     from hiermem_core.models.plain import (
         PlainEncoder,
@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         ThreadOptions,
         TurnList,
     )
+    from hiermem_core.models.timelines import Timeline, TimelineTurn, timeline_of
     from hiermem_core.models.turns import (
         CANONICAL_ROLES,
         Origin,
@@ -194,6 +195,7 @@ __all__ = [
     "MissingIdentityError",
     "ModelInfo",
     "NotFoundError",
+    "NotesChange",
     "Observer",
     "Origin",
     "Part",
@@ -231,6 +233,8 @@ __all__ = [
     "ThreadOptions",
     "ThreadState",
     "TiktokenCounter",
+    "Timeline",
+    "TimelineTurn",
     "TokenCounter",
     "ToolCall",
     "Turn",
@@ -261,6 +265,7 @@ __all__ = [
     "memory_block",
     "restore_backup",
     "text_of",
+    "timeline_of",
     "to_plain",
 ]
 
@@ -326,6 +331,7 @@ _HOMES = {
     "MissingIdentityError": "errors",
     "ModelInfo": "models.threads",
     "NotFoundError": "errors",
+    "NotesChange": "models.notes",
     "Observer": "protocols",
     "Origin": "models.turns",
     "Part": "models.turns",
@@ -363,6 +369,8 @@ _HOMES = {
     "ThreadOptions": "models.threads",
     "ThreadState": "models.notes",
     "TiktokenCounter": "tokens.tiktoken_counter",
+    "Timeline": "models.timelines",
+    "TimelineTurn": "models.timelines",
     "TokenCounter": "protocols",
     "ToolCall": "models.turns",
     "Turn": "models.turns",
@@ -393,6 +401,7 @@ _HOMES = {
     "memory_block": "context.memory_block",
     "restore_backup": "exporting.restoring",
     "text_of": "models.turns",
+    "timeline_of": "models.timelines",
     "to_plain": "models.plain",
 }
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from hiermem_core import HierMem
-from hiermem_core.cli.note_wording import ranges_of
+from hiermem_core.displays.note_wording import ranges_of
 from hiermem_core.testing.contracts.samples import asked_and_answered
 
 MODELS = """

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from terminals import drained
 
-from hiermem_core.cli.output import printable, table
+from hiermem_core.displays.printing import printable, table
 
 ESCAPE = "\x1b[31mred\x1b[0m \x9b2J \x07 \r over \u202egnirts\u202c [bold]markup[/bold] :smile:"
 

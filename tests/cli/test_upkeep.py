@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hiermem_core import HierMem
-from hiermem_core.cli.entry_wording import is_well
+from hiermem_core.displays.entry_wording import is_well
 from hiermem_core.models.results import DoctorReport
 from hiermem_core.testing import FakeEmbedder
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -127,3 +129,34 @@ def test_closing_while_several_tenants_wait_ends_after_the_running_batch(
 
     assert not closing.is_alive()
     assert not waiter.caught_up["bob"].is_set()
+
+
+def test_a_process_that_ends_without_closing_lets_the_running_batch_end():
+    script = """
+import atexit, threading
+from hiermem_core import HierMem
+from hiermem_core.testing import FakeEmbedder
+
+class Slow(FakeEmbedder):
+    def embed(self, texts):
+        if threading.current_thread() is not threading.main_thread():
+            begun.set()
+            ending.wait(10)
+            threading.Event().wait(0.3)  # what native code does when the process ends
+            print("embedded", flush=True)
+        return super().embed(texts)
+
+begun, ending = threading.Event(), threading.Event()
+alice = HierMem.open(":memory:", embedder=Slow(16)).tenant("alice")
+said = [{"role": "user", "content": f"Note {number}"} for number in range(200)]
+alice.thread("notes").append(said)
+alice.recall("note")
+assert begun.wait(30)
+atexit.register(ending.set)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("embedded\n")

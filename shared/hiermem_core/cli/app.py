@@ -11,6 +11,7 @@ from hiermem_core.cli.entries import delete, get, list_, namespaces, purge
 from hiermem_core.cli.exports import export
 from hiermem_core.cli.forgetting import forget
 from hiermem_core.cli.imports import import_file
+from hiermem_core.cli.inspecting import inspect
 from hiermem_core.cli.locations import init, stats
 from hiermem_core.cli.migrating import migrate
 from hiermem_core.cli.notes import learn, notes, reset
@@ -77,6 +78,7 @@ app.command()(backup)
 app.command()(restore)
 app.command()(threads)
 app.command()(show)
+app.command()(inspect)
 app.command()(context)
 app.command()(notes)
 app.command()(learn)

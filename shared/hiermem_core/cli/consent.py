@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from hiermem_core.cli.output import note, printable
+from hiermem_core.cli.output import note
+from hiermem_core.displays.printing import printable
 from hiermem_core.errors import InvalidInputError
 
 DryRunOption = Annotated[

@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-import hiermem_core as core
-from hiermem_core.cli.context_wording import context_lines
 from hiermem_core.cli.opening import lacks_embedder, opened_tenant
 from hiermem_core.cli.options import (
     JsonOption,
@@ -17,10 +15,9 @@ from hiermem_core.cli.options import (
 from hiermem_core.cli.output import emit, note
 from hiermem_core.cli.plain import context_json
 from hiermem_core.cli.recalling import ThreadsOption, threads_given
-from hiermem_core.cli.wording import ESTIMATED, KEYWORDS_ONLY
-from hiermem_core.models.threads import Profile, ThreadOptions
-
-WITH_NOTES = Profile("notes", ThreadOptions(strategy="summary_buffer"))
+from hiermem_core.displays.context_wording import context_lines
+from hiermem_core.displays.wording import ESTIMATED, KEYWORDS_ONLY
+from hiermem_core.inspector.reading import profile_showing
 
 
 def context(
@@ -54,21 +51,15 @@ def context(
     threads_recalled = threads_given(threads, default="this")
     with opened_tenant(location, tenant) as owner:
         stored = owner.thread(thread)
-        has_notes = stored.state().turn_count > 0  # raises where there is no such thread
         built = stored.context(
             current=question,
             budget_tokens=budget,
             system=system,
             recall=recall,
             recall_threads=threads_recalled,
-            profile=WITH_NOTES if has_notes and _is_undecided() else None,
+            profile=profile_showing(stored),
         )
     value = {"tenant": owner.name, "thread": thread} | context_json(built)
     emit(value, context_lines(built), as_json=as_json)
     note(ESTIMATED, quiet=quiet or built.receipt.exact)
     note(KEYWORDS_ONLY, quiet=quiet or not recall or not lacks_embedder())
-
-
-def _is_undecided() -> bool:
-    """Tell whether no setting says how threads are loaded."""
-    return core.HierMemSettings.read().strategy is None

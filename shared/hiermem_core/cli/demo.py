@@ -10,7 +10,7 @@ import hiermem_core as core
 from hiermem_core.cli.demo_steps import steps
 from hiermem_core.cli.options import JsonOption, QuietOption
 from hiermem_core.cli.output import note, write, write_json
-from hiermem_core.cli.wording import ESTIMATED
+from hiermem_core.displays.wording import ESTIMATED
 from hiermem_core.importing import find_source
 
 QUESTION = "What sentence did Chiyo ask Mara to type at the opening?"

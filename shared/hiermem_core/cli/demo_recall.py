@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.cli.context_wording import context_lines
-from hiermem_core.cli.output import table
 from hiermem_core.cli.plain import context_json
-from hiermem_core.cli.wording import KEYWORDS_ONLY, moment_text
+from hiermem_core.displays.context_wording import context_lines
+from hiermem_core.displays.printing import table
+from hiermem_core.displays.wording import KEYWORDS_ONLY, moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import hiermem_core as core
 from hiermem_core.cli.demo_recall import questions_of, recall_steps
-from hiermem_core.cli.output import table
 from hiermem_core.cli.plain import context_json
 from hiermem_core.cli.vectors import make_vectors
-from hiermem_core.cli.wording import counted, explain
+from hiermem_core.displays.printing import table
+from hiermem_core.displays.wording import counted, explain
 from hiermem_core.importing import import_memories
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, cast
 import typer
 
 from hiermem_core.cli.app import app
-from hiermem_core.cli.output import OutputClosed, flush, note, printable
+from hiermem_core.cli.output import OutputClosed, flush, note
+from hiermem_core.displays.printing import printable
 from hiermem_core.errors import (
     ConfigurationError,
     HierMemError,

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiermem_core.cli.consent import DryRunOption, YesOption, ask, check_can_ask, counts_text
-from hiermem_core.cli.entry_wording import entry_lines, entry_text
 from hiermem_core.cli.given import given_fields, given_json
 from hiermem_core.cli.opening import opened_tenant
 from hiermem_core.cli.options import (
@@ -27,7 +26,8 @@ from hiermem_core.cli.output import emit, note
 from hiermem_core.cli.paging import all_namespaces
 from hiermem_core.cli.plain import entry_json, warnings_json
 from hiermem_core.cli.remembering import missing_entry
-from hiermem_core.cli.wording import counted, explain
+from hiermem_core.displays.entry_wording import entry_lines, entry_text
+from hiermem_core.displays.wording import counted, explain
 from hiermem_core.errors import InvalidInputError
 
 if TYPE_CHECKING:

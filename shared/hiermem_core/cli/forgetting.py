@@ -5,12 +5,12 @@ from typing import Annotated, Any
 import typer
 
 from hiermem_core.cli.consent import DryRunOption, YesOption, ask, check_can_ask, counts_text
-from hiermem_core.cli.entry_wording import receipt_lines
 from hiermem_core.cli.given import given_fields
 from hiermem_core.cli.opening import opened_tenant
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, TenantOption
 from hiermem_core.cli.output import emit, note
 from hiermem_core.cli.plain import receipt_json
+from hiermem_core.displays.entry_wording import receipt_lines
 from hiermem_core.errors import InvalidInputError
 
 

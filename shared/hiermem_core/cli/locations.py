@@ -9,11 +9,12 @@ import typer
 import hiermem_core as core
 from hiermem_core.cli.backups import REPLACE
 from hiermem_core.cli.consent import DryRunOption, YesOption, ask, check_can_ask
-from hiermem_core.cli.entry_wording import named_counts
 from hiermem_core.cli.opening import find_place, lacks_embedder, named_tenant, opened
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, TenantOption
-from hiermem_core.cli.output import emit, note, table
-from hiermem_core.cli.wording import ESTIMATED, KEYWORDS_ONLY
+from hiermem_core.cli.output import emit, note
+from hiermem_core.displays.entry_wording import named_counts
+from hiermem_core.displays.printing import table
+from hiermem_core.displays.wording import ESTIMATED, KEYWORDS_ONLY
 from hiermem_core.errors import InvalidInputError
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ import typer
 
 import hiermem_core as core
 from hiermem_core.cli.consent import DryRunOption, YesOption, ask, check_can_ask, counts_text
-from hiermem_core.cli.note_wording import learned_lines, notes_lines
 from hiermem_core.cli.opening import named_tenant, opened, opened_tenant
 from hiermem_core.cli.options import (
     JsonOption,
@@ -19,6 +18,7 @@ from hiermem_core.cli.options import (
 )
 from hiermem_core.cli.output import emit, note
 from hiermem_core.cli.plain import learning_json, notes_counts, notes_json
+from hiermem_core.displays.note_wording import learned_lines, notes_lines
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.models.events import Event, NotesLearned, UpdateFailed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.cli.wording import explain
+from hiermem_core.displays.wording import explain
 from hiermem_core.models.queries import TurnHit
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hiermem_core.cli.entry_wording import hit_text
 from hiermem_core.cli.given import given_fields, given_json, given_text
 from hiermem_core.cli.opening import lacks_embedder, opened_tenant
 from hiermem_core.cli.options import (
@@ -21,7 +20,8 @@ from hiermem_core.cli.options import (
 )
 from hiermem_core.cli.output import emit, note
 from hiermem_core.cli.plain import hit_json, warnings_json
-from hiermem_core.cli.wording import KEYWORDS_ONLY, explain
+from hiermem_core.displays.entry_wording import hit_text
+from hiermem_core.displays.wording import KEYWORDS_ONLY, explain
 from hiermem_core.errors import InvalidInputError
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from hiermem_core.cli.options import (
 )
 from hiermem_core.cli.output import emit, note
 from hiermem_core.cli.plain import entry_json
-from hiermem_core.cli.wording import counted
+from hiermem_core.displays.wording import counted
 from hiermem_core.errors import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:

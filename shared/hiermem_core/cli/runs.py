@@ -14,7 +14,7 @@ from hiermem_core.cli.options import (
 )
 from hiermem_core.cli.output import emit, note
 from hiermem_core.cli.plain import pattern_json, session_json, step_json
-from hiermem_core.cli.wording import patterns_table, sessions_table, step_text
+from hiermem_core.displays.run_wording import patterns_table, sessions_table, step_text
 from hiermem_core.errors import InvalidInputError, SessionNotFoundError
 
 

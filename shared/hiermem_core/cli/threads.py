@@ -15,7 +15,7 @@ from hiermem_core.cli.options import (
 from hiermem_core.cli.output import emit, note, write, write_json
 from hiermem_core.cli.paging import all_threads, turns_of
 from hiermem_core.cli.plain import thread_json, turn_json
-from hiermem_core.cli.wording import threads_table, turn_text
+from hiermem_core.displays.wording import threads_table, turn_text
 
 
 def threads(

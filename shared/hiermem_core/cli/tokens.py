@@ -9,7 +9,7 @@ import typer
 import hiermem_core as core
 from hiermem_core.cli.options import JsonOption, QuietOption
 from hiermem_core.cli.output import emit, note
-from hiermem_core.cli.wording import ESTIMATED, counted
+from hiermem_core.displays.wording import ESTIMATED, counted
 
 tokens = typer.Typer(help="Count tokens, or make counts exact.", no_args_is_help=True)
 

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hiermem_core.cli.entry_wording import doctor_lines, is_well
 from hiermem_core.cli.opening import opened, require_embedder
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption
-from hiermem_core.cli.output import emit, note, table
+from hiermem_core.cli.output import emit, note
 from hiermem_core.cli.progress import progress_bar
-from hiermem_core.cli.wording import counted
+from hiermem_core.displays.entry_wording import doctor_lines, is_well
+from hiermem_core.displays.printing import table
+from hiermem_core.displays.wording import counted
 from hiermem_core.errors import ConfigurationError, EmbedderMismatchError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hiermem_core.cli.output import note
 from hiermem_core.cli.progress import progress_bar
-from hiermem_core.cli.wording import counted
+from hiermem_core.displays.wording import counted
 from hiermem_core.errors import HierMemError
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from hiermem_core.errors import BackendError, ConflictError, InvalidInputError, 
 from hiermem_core.exporting.fields import moment_text
 from hiermem_core.exporting.files import check_free, keep, mapped, sync_folder
 from hiermem_core.exporting.report import told
+from hiermem_core.models.displayed import Displayed
 from hiermem_core.storage.location import DATABASE_NAME
 from hiermem_core.storage.migrations import SCHEMA_VERSION
 from hiermem_core.vector_index.ownership import LOCK_NAME, Ownership
@@ -47,7 +48,7 @@ _DISTRUST = "UPDATE metadata SET value = '' WHERE key = 'index_stamp'"
 
 
 @dataclass(frozen=True, slots=True)
-class BackupReport:
+class BackupReport(Displayed):
     """A backup.
 
     Attributes:

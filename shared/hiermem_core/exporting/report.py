@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from hiermem_core.models.displayed import Displayed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
@@ -43,7 +45,7 @@ def told(counts: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportReport:
+class ExportReport(Displayed):
     """What was exported.
 
     Attributes:
@@ -106,7 +108,7 @@ class ReadItem:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadReport:
+class ReadReport(Displayed):
     """What became of the records of an export; each is counted once.
 
     Attributes:

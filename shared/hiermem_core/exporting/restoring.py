@@ -33,6 +33,7 @@ from hiermem_core.exporting.backups import (
 )
 from hiermem_core.exporting.files import kept_name, mapped, sync_folder
 from hiermem_core.exporting.report import told
+from hiermem_core.models.displayed import Displayed
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.location import DATABASE_NAME, Location, resolve
 from hiermem_core.storage.migrations import prepare
@@ -69,7 +70,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreReport:
+class RestoreReport(Displayed):
     """What was put where.
 
     Attributes:

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from hiermem_core.models.displayed import Displayed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
@@ -124,7 +126,7 @@ class StoreReport:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportReport:
+class ImportReport(Displayed):
     """What became of every record of a source; each is counted once.
 
     Attributes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hiermem_core.models.displayed import Displayed
 from hiermem_core.models.plain import dump_json
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Displayed):
     """Where the tokens went. Holds no text.
 
     Attributes:
@@ -52,7 +53,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class Context(Displayed):
     """What a model call gets.
 
     Attributes:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
+from hiermem_core.models.displayed import Displayed
 from hiermem_core.models.metadata import copied
 from hiermem_core.models.moments import to_the_millisecond
 
@@ -73,7 +74,7 @@ class EntryDraft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryEntry:
+class MemoryEntry(Displayed):
     """One long-term memory, as stored.
 
     Attributes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from hiermem_core.models.displayed import Displayed
+
 
 @dataclass(frozen=True, slots=True)
 class ComponentHealth:
@@ -20,7 +22,7 @@ class ComponentHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class Health(Displayed):
     """What works now.
 
     Attributes:
@@ -49,7 +51,7 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
-class TenantStats:
+class TenantStats(Displayed):
     """Counts of one tenant.
 
     Attributes:

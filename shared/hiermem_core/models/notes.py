@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hiermem_core.models.displayed import Displayed
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -26,7 +28,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadState:
+class ThreadState(Displayed):
     """The notes of a thread.
 
     Attributes:
@@ -36,6 +38,35 @@ class ThreadState:
     summary: str = ""
     facts: tuple[Fact, ...] = ()
     turn_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NotesChange(Displayed):
+    """Notes before and after; shows what came and what went."""
+
+    before: ThreadState
+    after: ThreadState
+
+    @property
+    def added(self) -> tuple[Fact, ...]:
+        """Facts that were not there before."""
+        return _without(self.after, self.before)
+
+    @property
+    def dropped(self) -> tuple[Fact, ...]:
+        """Facts that are not there any more."""
+        return _without(self.before, self.after)
+
+    @property
+    def kept(self) -> tuple[Fact, ...]:
+        """Facts that stayed, as they are now."""
+        before = {fact.text for fact in self.before.facts}
+        return tuple(fact for fact in self.after.facts if fact.text in before)
+
+
+def _without(state: ThreadState, other: ThreadState) -> tuple[Fact, ...]:
+    known = {fact.text for fact in other.facts}
+    return tuple(fact for fact in state.facts if fact.text not in known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from hiermem_core.models.displayed import Displayed
 from hiermem_core.models.plain import dump_json
-from hiermem_core.models.text import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +24,7 @@ _DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
+class Pattern(Displayed):
     """A way of doing things, and how well it has done.
 
     Attributes:
@@ -45,15 +45,9 @@ class Pattern:
     updated_at: datetime
     user_id: str | None = None
 
-    def __str__(self) -> str:
-        """Say it in one line."""
-        used = "once" if self.uses == 1 else f"{self.uses:,} times"
-        about = shortened(dump_json(self.data))
-        return f"{self.name}: confidence {self.confidence:.2f}, used {used}: {about}"
-
 
 @dataclass(frozen=True, slots=True)
-class PatternHit:
+class PatternHit(Displayed):
     """A pattern that answers a question.
 
     Attributes:
@@ -64,10 +58,6 @@ class PatternHit:
     pattern: Pattern
     text: str
     score: float
-
-    def __str__(self) -> str:
-        """Say it in one line, the score first."""
-        return f"{self.score:.2f}  {self.pattern}"
 
 
 def text_of_pattern(name: str, data: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
+from hiermem_core.models.displayed import Displayed
 from hiermem_core.models.entries import MemoryEntry
 from hiermem_core.models.text import shortened
 
@@ -80,7 +81,7 @@ class Hit(MemoryEntry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnHit:
+class TurnHit(Displayed):
     """A recalled turn of a thread with its score.
 
     Attributes:
@@ -103,7 +104,7 @@ class TurnHit:
 T = TypeVar("T")
 
 
-class ResultList(Sequence[T]):
+class ResultList(Displayed, Sequence[T]):
     """An immutable sequence of hits, best first, with what is weaker than asked for."""
 
     def __init__(self, hits: Iterable[T] = (), *, warnings: Iterable[ContextWarning] = ()) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from hiermem_core.models.displayed import Displayed
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -29,7 +31,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class BulkInsertResult:
+class BulkInsertResult(Displayed):
     """What became of each item, in input order.
 
     Attributes:
@@ -77,7 +79,7 @@ class BulkResult(Mapping[str, V], Generic[V]):
 
 
 @dataclass(frozen=True, slots=True)
-class PurgeResult:
+class PurgeResult(Displayed):
     """What a purge removed, and how many expired entries are left."""
 
     removed: int
@@ -85,7 +87,7 @@ class PurgeResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetReceipt:
+class ForgetReceipt(Displayed):
     """What was forgotten, without any content.
 
     Attributes:
@@ -115,7 +117,7 @@ class ForgetReceipt:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexStats:
+class IndexStats(Displayed):
     """What is searchable by meaning.
 
     Attributes:
@@ -135,7 +137,7 @@ class IndexStats:
 
 
 @dataclass(frozen=True, slots=True)
-class CacheStats:
+class CacheStats(Displayed):
     """How the cache of entries served."""
 
     hits: int = 0
@@ -145,7 +147,7 @@ class CacheStats:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryStats:
+class MemoryStats(Displayed):
     """Counts of one tenant's entries; expired ones do not count.
 
     Attributes:
@@ -170,7 +172,7 @@ class MemoryStats:
 
 
 @dataclass(frozen=True, slots=True)
-class ReindexReport:
+class ReindexReport(Displayed):
     """What a reindex did.
 
     Attributes:
@@ -204,7 +206,7 @@ class FailedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class DoctorReport:
+class DoctorReport(Displayed):
     """Where rows, keyword rows and vectors disagreed, in numbers, and whether that was repaired.
 
     Attributes:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from hiermem_core.models.plain import dump_json
-from hiermem_core.models.text import shortened
+from hiermem_core.models.displayed import Displayed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +16,7 @@ SESSION_STATUSES: tuple[str, ...] = get_args(SessionStatus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(Displayed):
     """One run of an agent.
 
     Attributes:
@@ -32,19 +31,9 @@ class Session:
     ended_at: datetime | None = None
     user_id: str | None = None
 
-    def __str__(self) -> str:
-        """Say it in one line."""
-        about = f": {shortened(dump_json(self.data))}" if self.data else ""
-        return f"{self.id}: {self.status} since {self.since:%Y-%m-%d %H:%M:%S}Z{about}"
-
-    @property
-    def since(self) -> datetime:
-        """Since when it has been as it is: its end, or its start."""
-        return self.ended_at or self.started_at
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Displayed):
     """One step of a session.
 
     Attributes:
@@ -63,9 +52,3 @@ class Step:
     reward: float | None = None
     next_state: Any = None
     created_at: datetime
-
-    def __str__(self) -> str:
-        """Say it in one line."""
-        got = "" if self.next_state is None else f" -> {shortened(dump_json(self.next_state))}"
-        worth = "" if self.reward is None else f" ({self.reward:g})"
-        return f"{self.step}. {shortened(self.action)}{worth}{got}"

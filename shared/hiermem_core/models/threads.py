@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from hiermem_core.models.displayed import Displayed
 from hiermem_core.models.turns import Turn
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ Strategy = Literal["sliding_window", "summary_buffer"]
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadInfo:
+class ThreadInfo(Displayed):
     """One line about a thread.
 
     Attributes:
@@ -94,7 +95,7 @@ class ThreadLoad:
 
 
 @dataclass(frozen=True, slots=True)
-class PruneReport:
+class PruneReport(Displayed):
     """What a prune removed, or would remove.
 
     Attributes:

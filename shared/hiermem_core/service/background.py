@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from hiermem_core.errors import HierMemError
 from hiermem_core.worker import Worker
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
 
 MUCH = 32
 """Rows that are left to the next search; more are embedded in the background."""
+
+LAST_SECONDS = 15.0
+"""How long the end of the process waits for a running batch: native code cut off there aborts."""
 
 _logger = logging.getLogger(__name__)
 
@@ -26,6 +31,7 @@ class Background:
     def __init__(self, catching_up: CatchingUp) -> None:
         self._catching_up = catching_up
         self._worker = Worker("hiermem-embed", self._embed)
+        _living.add(self)
 
     def nudge(self, tenant: str) -> None:
         """Have a tenant's rows embedded if many wait; never waits for that or raises."""
@@ -54,3 +60,14 @@ class Background:
             )
         except HierMemError as error:
             _logger.warning("embedding in the background ended: %s", type(error).__name__)
+
+
+_living: WeakSet[Background] = WeakSet()
+
+
+def _end_all() -> None:
+    for background in list(_living):
+        background.close(LAST_SECONDS)
+
+
+atexit.register(_end_all)

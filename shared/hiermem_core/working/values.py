@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
+from hiermem_core.models.displayed import Displayed
+
 R = TypeVar("R")
 
 Source = Literal["cache", "flight", "backend"]
@@ -26,7 +28,7 @@ class Served(Generic[R]):
 
 
 @dataclass(frozen=True, slots=True)
-class WorkingMemoryStats:
+class WorkingMemoryStats(Displayed):
     """How a working memory served, at one moment.
 
     Attributes:

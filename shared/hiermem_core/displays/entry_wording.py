@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hiermem_core.cli.output import printable, table
-from hiermem_core.cli.wording import counted, indented, moment_text
+from hiermem_core.displays.printing import printable, table
+from hiermem_core.displays.wording import counted, indented, moment_text
 from hiermem_core.models.plain import dump_json
 from hiermem_core.models.queries import Hit, TurnHit
 

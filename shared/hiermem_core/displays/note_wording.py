@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hiermem_core.cli.output import table
-from hiermem_core.cli.wording import counted
+from hiermem_core.displays.printing import printable, table
+from hiermem_core.displays.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hiermem_core.models.events import NotesLearned, UpdateFailed
-    from hiermem_core.models.notes import ThreadState
+    from hiermem_core.models.notes import NotesChange, ThreadState
+    from hiermem_core.models.timelines import Timeline
+
+_SIGNS = {"trimmed": "-", "recalled": "*", "window": "|", "pinned": "^"}
 
 
 def notes_lines(state: ThreadState, newest: int) -> Iterator[str]:
@@ -23,6 +26,22 @@ def notes_lines(state: ThreadState, newest: int) -> Iterator[str]:
     if state.facts:
         facts = [(fact.text, ranges_of(fact.seqs)) for fact in state.facts]
         yield "\n" + table(("fact", "turns"), facts)
+
+
+def change_lines(change: NotesChange) -> Iterator[str]:
+    """Yield notes before and after: both summaries, then which facts came, went and stayed."""
+    for name, state in (("before", change.before), ("after", change.after)):
+        yield f"{name}, up to turn {state.turn_count:,}: {state.summary or '(no summary)'}"
+    signs = (("+", change.added), ("-", change.dropped), (" ", change.kept))
+    yield from (f"{sign} {fact.text}" for sign, facts in signs for fact in facts)
+
+
+def timeline_lines(timeline: Timeline) -> Iterator[str]:
+    """Yield how many turns stand where, then a line for each turn."""
+    yield ", ".join(f"{count:,} {place}" for place, count in timeline.counts.items())
+    for turn in timeline.turns:
+        who = turn.author or turn.role
+        yield printable(f"{_SIGNS[turn.place]} #{turn.seq} {who}: {turn.text}", keep="")
 
 
 def ranges_of(seqs: Sequence[int]) -> str:

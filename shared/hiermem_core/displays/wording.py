@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hiermem_core.cli.output import printable, table
+from hiermem_core.displays.printing import printable, table
 from hiermem_core.models.plain import dump_json
-from hiermem_core.models.text import shortened
+from hiermem_core.models.turns import CANONICAL_ROLES, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from hiermem_core.models.patterns import Pattern
-    from hiermem_core.models.sessions import Session, Step
     from hiermem_core.models.threads import ThreadInfo
-    from hiermem_core.models.turns import Turn
     from hiermem_core.models.warnings import ContextWarning
 
 _MEANINGS = {
@@ -68,9 +65,23 @@ def moment_text(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%SZ}" if moment else ""
 
 
+def as_turn(message: Any) -> Turn:
+    """Return what a context's message says as a turn; an adapter's context holds its framework's.
+
+    Of such a message nothing is known but its role and its text.
+    """
+    if isinstance(message, Turn):
+        return message
+    role = getattr(message, "role", None) or getattr(message, "type", "")
+    name = str(getattr(role, "value", role))
+    text = getattr(message, "content", "")
+    content = text if isinstance(text, str) else str(getattr(message, "text", "") or "")
+    return Turn(role=CANONICAL_ROLES.get(name, "user"), content=content)
+
+
 def turn_text(turn: Turn) -> str:
     """Return a turn for reading: a line about it, then all it says, indented."""
-    said = [turn.content or "", *_asides(turn)]
+    said = [turn.content or "", *asides(turn)]
     return "\n".join([_heading(turn), indented("\n".join(line for line in said if line))])
 
 
@@ -94,37 +105,6 @@ def threads_table(threads: Iterable[ThreadInfo], counter: str) -> str:
     return table(("thread", "turns", "tokens", "created", "updated"), rows)
 
 
-def patterns_table(patterns: Iterable[Pattern]) -> str:
-    """Return a line per pattern."""
-    rows = [
-        (one.name, f"{one.confidence:.2f}", f"{one.uses:,}", shortened(dump_json(one.data)))
-        for one in patterns
-    ]
-    return table(("pattern", "confidence", "uses", "data"), rows)
-
-
-def sessions_table(sessions: Iterable[Session]) -> str:
-    """Return a line per session."""
-    rows = [
-        (one.id, one.status, moment_text(one.started_at), moment_text(one.ended_at))
-        for one in sessions
-    ]
-    return table(("session", "status", "started", "ended"), rows)
-
-
-def step_text(step: Step) -> str:
-    """Return a step for reading: a line about it, then what was seen, done and got, indented."""
-    worth = "" if step.reward is None else f", reward {step.reward:g}"
-    said = {"saw": step.state, "did": step.action, "got": step.next_state}
-    lines = [
-        f"{name} {value if isinstance(value, str) else dump_json(value)}"
-        for name, value in said.items()
-        if value is not None
-    ]
-    heading = f"#{step.step} {moment_text(step.created_at)}{worth}"
-    return "\n".join([heading, *map(indented, lines)])
-
-
 def _heading(turn: Turn) -> str:
     tokens = next(iter(turn.token_counts.values()), None)
     facts = [
@@ -139,7 +119,8 @@ def _heading(turn: Turn) -> str:
     return printable(", ".join(fact for fact in facts if fact), keep="")
 
 
-def _asides(turn: Turn) -> Iterator[str]:
+def asides(turn: Turn) -> Iterator[str]:
+    """Yield what a turn says beside its text: what it shows, and what it calls."""
     for part in turn.parts:
         if part["type"] not in {"text", "refusal", "tool_call"}:
             yield f"[{part['type']} {part.get('kind', '')}".rstrip() + "]"

@@ -1,0 +1,1 @@
+"""How values show themselves: text for a terminal, HTML for a notebook or the inspector."""
