@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         MissingExtraError,
         MissingIdentityError,
         NotFoundError,
+        QuotaExceededError,
         ThreadNotFoundError,
         TurnConflictError,
         UnsupportedSearchError,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.notes import Fact, ThreadState
     from hiermem_core.models.plain import PlainEncoder, dump_json, from_plain, load_json, to_plain
     from hiermem_core.models.queries import Hit, MemoryQuery, RecallResult, SearchResult, TurnHit
+    from hiermem_core.models.quotas import Quota
     from hiermem_core.models.results import (
         BulkInsertResult,
         BulkResult,
@@ -180,6 +182,8 @@ __all__ = [
     "PromptMessage",
     "PruneReport",
     "PurgeResult",
+    "Quota",
+    "QuotaExceededError",
     "ReadItem",
     "ReadReport",
     "RecallResult",
@@ -301,6 +305,8 @@ _HOMES = {
     "PromptMessage": "models.calls",
     "PruneReport": "models.threads",
     "PurgeResult": "models.results",
+    "Quota": "models.quotas",
+    "QuotaExceededError": "errors",
     "ReadItem": "exporting.report",
     "ReadReport": "exporting.report",
     "RecallResult": "models.queries",

@@ -17,6 +17,7 @@
     │   └── TurnConflictError
     ├── BudgetExceededError
     ├── UsageDeniedError
+    ├── QuotaExceededError
     ├── UnsupportedSearchError
     ├── EmbedderMismatchError
     ├── BackendError
@@ -192,6 +193,26 @@ class UsageDeniedError(HierMemError):
     def __init__(self, reason: str = "the allowance is used up; raise it or wait") -> None:
         self.reason = reason
         super().__init__(f"the call was denied: {reason}")
+
+
+class QuotaExceededError(HierMemError):
+    """A write is beyond the tenant's quota. It was not made.
+
+    Attributes:
+        name: `max_entries`, `max_bytes` or `writes_per_minute`.
+        used: What the tenant has of it.
+        requested: What the write would add.
+    """
+
+    def __init__(self, name: str, *, limit: int, used: int, requested: int) -> None:
+        self.name = name
+        self.limit = limit
+        self.used = used
+        self.requested = requested
+        remedy = "wait a minute" if name == "writes_per_minute" else "delete something"
+        super().__init__(
+            f"{name}: {used} used and {requested} more exceed {limit}; {remedy} or raise the quota"
+        )
 
 
 class UnsupportedSearchError(HierMemError):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.exporting.backups import BackupReport
     from hiermem_core.models.health import Health
+    from hiermem_core.models.quotas import Quota
     from hiermem_core.models.results import DoctorReport, ReindexReport
     from hiermem_core.pool import Pool
     from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter, UsageGuard
@@ -55,6 +56,7 @@ class HierMem:
         chat_model: Any = None,
         usage_guard: UsageGuard | None = None,
         embedder: Any = None,
+        quota: Quota | None = None,
         on_embedder_change: OnEmbedderChange = "raise",
         create: bool = True,
         settings: HierMemSettings | None = None,
@@ -72,6 +74,7 @@ class HierMem:
             usage_guard: Asked before each call of the chat model, and told after it.
             embedder: An `Embedder`, or one of LangChain, LlamaIndex or Chroma, or a function from
                 texts to vectors; default: the local one, where the extra `embed` is installed.
+            quota: What each tenant may keep and write.
             on_embedder_change: `"degrade"` opens a location with another embedder than its
                 vectors are by: it is searched by keywords until `reindex`.
             settings: Read from the environment when `None`; `options` win over it.
@@ -94,6 +97,7 @@ class HierMem:
             chat_model=chat_model,
             usage_guard=usage_guard,
             embedder=embedder,
+            quota=quota,
             on_embedder_change=on_embedder_change,
         )
         return cls(build(place, settings, given))

@@ -184,7 +184,12 @@ class EntryReader(Protocol):
     """The living entries of one tenant at one moment.
 
     An entry that expired is absent here, so that nothing above has to ask.
+
+    Attributes:
+        now: The moment.
     """
+
+    now: datetime
 
     def by_id(self, ids: Collection[str]) -> Mapping[str, Kept]:
         """Return those that exist."""
@@ -212,6 +217,13 @@ class EntryReader(Protocol):
 
 class EntryWriter(EntryReader, Protocol):
     """A write transaction on the entries of one tenant; it sees what it wrote."""
+
+    def admit(self, entry: MemoryEntry, old: MemoryEntry | None) -> None:
+        """Count an entry that is to be put, in place of `old`, against the tenant's quota.
+
+        Raises:
+            QuotaExceededError: There is no room for it; it was not counted.
+        """
 
     def put(self, writes: Sequence[EntryWrite]) -> None:
         """Write entries; an expired one that bears the same id or key makes room."""

@@ -14,6 +14,7 @@ from hiermem_core.backends.in_memory_mending import InMemoryMending
 from hiermem_core.backends.matrices import Matrices
 from hiermem_core.backends.mending import Mending
 from hiermem_core.backends.planner import Planner
+from hiermem_core.backends.quotas import Quotas
 from hiermem_core.backends.sql import SqlBackend
 from hiermem_core.backends.sql_filters import metadata_index_ddl
 from hiermem_core.backends.staging import StagedVectors
@@ -47,6 +48,7 @@ from hiermem_core.threads.archive import ArchivingStore
 from hiermem_core.threads.listing import TurnListing
 from hiermem_core.threads.notes import NotesStore
 from hiermem_core.threads.sliding_window import SlidingWindow
+from hiermem_core.threads.turn_table import TurnTable
 from hiermem_core.vector_index.applying import IndexTeller
 from hiermem_core.vector_index.indexer import Indexer
 
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hiermem_core.models.events import Event
+    from hiermem_core.models.quotas import Quota
     from hiermem_core.models.threads import Strategy
     from hiermem_core.protocols import (
         Backend,
@@ -92,6 +95,7 @@ class Given:
     chat_model: Any = None
     usage_guard: UsageGuard | None = None
     embedder: Any = None
+    quota: Quota | None = None
     on_embedder_change: OnEmbedderChange = "raise"
 
 
@@ -157,6 +161,11 @@ class Wiring:
         return WaitingRows(self.database, self.vectors)
 
     @cached_property
+    def quotas(self) -> Quotas:
+        """Lets writes pass, or refuses them."""
+        return Quotas(self.given.quota, self.tell)
+
+    @cached_property
     def rows(self) -> SqlBackend:
         """Searches the rows of the database: turns, and entries unless they are in memory."""
         settings = self.settings
@@ -179,6 +188,7 @@ class Wiring:
             waiting=self.waiting,
             indexer=self.indexer,
             embedder=self.recorded.name,
+            quotas=self.quotas,
             fields=fields,
         )
 
@@ -191,7 +201,7 @@ class Wiring:
     @cached_property
     def backend(self) -> Backend:
         """Keeps the entries."""
-        return InMemoryBackend() if self.settings.backend == "in_memory" else self.rows
+        return InMemoryBackend(self.quotas) if self.settings.backend == "in_memory" else self.rows
 
     @cached_property
     def backends(self) -> tuple[Backend, ...]:
@@ -256,6 +266,11 @@ class Wiring:
         )
 
     @cached_property
+    def turn_table(self) -> TurnTable:
+        """Writes the rows of turns."""
+        return TurnTable(self.database, self.quotas, clock=self.clock)
+
+    @cached_property
     def store(self) -> ArchivingStore:
         """Writes threads."""
         return ArchivingStore(
@@ -265,6 +280,7 @@ class Wiring:
             rows=self.turn_rows,
             tell=self.tell,
             after_write=self.memories.after_write,
+            table=self.turn_table,
         )
 
     @cached_property
@@ -367,6 +383,7 @@ class Wiring:
             rows=self.turn_rows,
             tell=self.tell,
             after_write=self.memories.after_write,
+            table=self.turn_table,
         )
         taking = ExportTaking(
             entries,

@@ -37,6 +37,7 @@ EXAMPLES = [
     errors.KeyConflictError("e1", "city"),
     errors.TurnConflictError("id-1"),
     errors.BudgetExceededError(needed=120, available=100, parts={"system": 90, "current": 30}),
+    errors.QuotaExceededError("max_entries", limit=100, used=100, requested=1),
     errors.UsageDeniedError("the month is used up; wait for the next"),
     errors.UnsupportedSearchError("semantic", "sqlite", 'open with backend="hybrid"'),
     errors.EmbedderMismatchError(stored="one (384)", given="another (768)"),

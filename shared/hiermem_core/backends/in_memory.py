@@ -5,51 +5,42 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hiermem_core.backends.in_memory_rows import (
+    InMemoryReader,
+    InMemoryWriter,
+    Row,
+    Store,
+    lives,
+    newest_first,
+)
 from hiermem_core.backends.matrices import rounded, unit_of
+from hiermem_core.backends.quotas import Gate, Quotas
 from hiermem_core.backends.records import (
-    Derivation,
     EntryCounts,
-    Kept,
     Scored,
     Settled,
     VectorCounts,
     Waiting,
     embedded_text,
 )
-from hiermem_core.models.namespaces import is_within
+from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import dump_json
+from hiermem_core.models.quotas import Usage
 from hiermem_core.ranking.words import bm25, plain_words, query_words
 from hiermem_core.vector_index.retrying import Retry, after_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from hiermem_core.backends.records import Attempt, EntryWrite, MadeVector, Vector
-    from hiermem_core.backends.restrictions import Restrictions, Scope
+    from hiermem_core.backends.records import Attempt, MadeVector, Vector
+    from hiermem_core.backends.restrictions import Scope
     from hiermem_core.models.entries import MemoryEntry
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    entry: MemoryEntry
-    vector: MadeVector | None
-    digest: str | None
-    retry: Retry | None
-    error: str = ""
-
-
-@dataclass(slots=True)
-class _Store:
-    """What is kept of one tenant."""
-
-    rows: dict[int, _Row] = field(default_factory=dict)
-    generation: int = 0
 
 
 class InMemoryBackend:
@@ -58,8 +49,9 @@ class InMemoryBackend:
     name = "in_memory"
     modes = frozenset({"keyword", "semantic", "hybrid"})
 
-    def __init__(self) -> None:
-        self._stores: dict[str, _Store] = {}
+    def __init__(self, quotas: Quotas | None = None) -> None:
+        self._quotas = quotas or Quotas(None, lambda _: None)
+        self._stores: dict[str, Store] = {}
         self._lock = threading.RLock()
         self._last_number = 0
         self._counting = ""
@@ -74,15 +66,25 @@ class InMemoryBackend:
     @contextmanager
     def write(self, tenant: str, now: datetime) -> Iterator[InMemoryWriter]:
         """Write in one transaction."""
-        with self._lock:
+        with self._quotas.telling(tenant) as rejected, self._lock:
             store = self._store(tenant)
             writer = InMemoryWriter(dict(store.rows), now, self._next_number, self._counts)
+            writer.usage = store.usage
+            writer.gate = Gate(
+                self._quotas.quota,
+                to_milliseconds(now),
+                usage=writer.counted,
+                expired=Usage,
+                settle=writer.settle,
+                rejected=rejected,
+            )
             yield writer
             store.rows = writer.rows
             store.generation += writer.has_changed
+            store.usage = writer.usage
 
     @contextmanager
-    def locked(self, *, counting: str | None = None) -> Iterator[dict[str, _Store]]:
+    def locked(self, *, counting: str | None = None) -> Iterator[dict[str, Store]]:
         """Look after all that is kept, while nobody else does; for reindex and repair.
 
         Args:
@@ -155,7 +157,7 @@ class InMemoryBackend:
         """Return what the tenant keeps."""
         with self._lock:
             entries = [row.entry for row in self._store(tenant).rows.values()]
-        living = [entry for entry in entries if _lives(entry, now)]
+        living = [entry for entry in entries if lives(entry, now)]
         return EntryCounts(
             by_namespace=dict(sorted(Counter(entry.namespace for entry in living).items())),
             by_type=dict(sorted(Counter(str(entry.type) for entry in living).items())),
@@ -187,14 +189,14 @@ class InMemoryBackend:
         """Tell whether a vector stands beside the stored ones; a reindex may have changed them."""
         return not self._counting or vector.by in ("", self._counting)
 
-    def _store(self, tenant: str) -> _Store:
-        return self._stores.setdefault(tenant, _Store())
+    def _store(self, tenant: str) -> Store:
+        return self._stores.setdefault(tenant, Store())
 
     def _next_number(self) -> int:
         self._last_number += 1
         return self._last_number
 
-    def _in_scope(self, scope: Scope) -> dict[int, _Row]:
+    def _in_scope(self, scope: Scope) -> dict[int, Row]:
         if scope.entries is None:
             return {}
         with self._lock:
@@ -202,167 +204,15 @@ class InMemoryBackend:
         return {
             number: row
             for number, row in rows.items()
-            if _lives(row.entry, scope.now) and scope.entries.admits(row.entry)
+            if lives(row.entry, scope.now) and scope.entries.admits(row.entry)
         }
-
-
-class InMemoryReader:
-    """The living entries of one tenant at one moment; see `EntryReader`."""
-
-    def __init__(self, rows: dict[int, _Row], now: datetime) -> None:
-        self.rows = rows
-        self._now = now
-
-    def by_id(self, ids: Collection[str]) -> Mapping[str, Kept]:
-        """Return those that exist."""
-        return {kept.entry.id: kept for kept in self._living() if kept.entry.id in ids}
-
-    def by_key(self, keys: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], Kept]:
-        """Return those that exist, by namespace and key."""
-        living = {(k.entry.namespace, k.entry.key or ""): k for k in self._living() if k.entry.key}
-        return {key: living[key] for key in keys if key in living}
-
-    def by_digest(self, digests: Collection[str]) -> Mapping[str, Kept]:
-        """Return for each digest the first entry that bears it."""
-        found: dict[str, Kept] = {}
-        for kept in self._living():
-            digest = self.rows[kept.number].digest
-            if digest is not None and digest in digests:
-                found.setdefault(digest, kept)
-        return found
-
-    def by_number(self, numbers: Collection[int]) -> Mapping[int, Kept]:
-        """Return those that exist, by row number."""
-        return {kept.number: kept for kept in self._living() if kept.number in set(numbers)}
-
-    def listed(
-        self, restrictions: Restrictions, *, limit: int, offset: int = 0
-    ) -> Sequence[MemoryEntry]:
-        """Return the entries within, newest change first, then by id."""
-        within = [kept.entry for kept in self._living() if restrictions.admits(kept.entry)]
-        return sorted(within, key=_newest_first)[offset : offset + limit]
-
-    def namespaces(self, under: str | None, *, limit: int, offset: int = 0) -> Sequence[str]:
-        """Return, sorted, the namespaces at or below `under` that hold an entry."""
-        names = {kept.entry.namespace for kept in self._living()}
-        below = [name for name in names if under is None or is_within(name, under)]
-        return sorted(below)[offset : offset + limit]
-
-    def vectors_of(self, number: int) -> Sequence[tuple[float, ...]]:
-        """Return the vectors of a row, as given."""
-        vector = self.rows[number].vector
-        return [] if vector is None else [tuple(one) for one in vector.each.tolist()]
-
-    def _living(self) -> list[Kept]:
-        return [
-            Kept(number, row.entry, row.vector is not None)
-            for number, row in self.rows.items()
-            if _lives(row.entry, self._now)
-        ]
-
-
-class InMemoryWriter(InMemoryReader):
-    """A write transaction on a copy; see `EntryWriter`."""
-
-    def __init__(
-        self,
-        rows: dict[int, _Row],
-        now: datetime,
-        next_number: Callable[[], int],
-        counts: Callable[[MadeVector], bool],
-    ) -> None:
-        super().__init__(rows, now)
-        self.has_changed = False
-        self._next_number = next_number
-        self._counts = counts
-
-    def put(self, writes: Sequence[EntryWrite]) -> None:
-        """Write entries; an expired one that bears the same id or key makes room."""
-        names = {(write.entry.id, write.entry.namespace, write.entry.key) for write in writes}
-        for number, row in list(self.rows.items()):
-            if not _lives(row.entry, self._now) and _bears_a_name(row.entry, names):
-                del self.rows[number]
-        for write in writes:
-            number = self._next_number() if write.number is None else write.number
-            vector = self.rows[number].vector if write.keeps_vector else write.vector
-            is_late = vector is not None and not write.keeps_vector and not self._counts(vector)
-            vector = None if is_late else vector
-            retry = Retry(0, 0) if write.awaits_vector or is_late else None
-            self.rows[number] = _Row(write.entry, vector, write.digest, retry)
-            self.has_changed = True
-
-    def remove(self, numbers: Collection[int]) -> None:
-        """Remove rows with everything that hangs on them."""
-        for number in numbers:
-            del self.rows[number]
-            self.has_changed = True
-
-    def remove_expired(self, *, limit: int) -> tuple[int, int]:
-        """Remove up to `limit` expired entries; return how many, and how many are left."""
-        expired = [n for n, row in self.rows.items() if not _lives(row.entry, self._now)]
-        self.remove(expired[:limit])
-        return len(expired[:limit]), len(expired[limit:])
-
-    def refresh(self, moments: Mapping[int, datetime]) -> None:
-        """Have rows expire at other moments; nothing else of them changes."""
-        for number, moment in moments.items():
-            row = self.rows[number]
-            self.rows[number] = replace(row, entry=replace(row.entry, expires_at=moment))
-            self.has_changed = True
-
-    def traces(
-        self, restrictions: Restrictions, ids: Collection[str] | None = None
-    ) -> Mapping[int, str]:
-        """Return row number and id of all entries within, expired ones too."""
-        wanted = None if ids is None else set(ids)
-        return {
-            number: row.entry.id
-            for number, row in self.rows.items()
-            if restrictions.admits(row.entry) and (wanted is None or row.entry.id in wanted)
-        }
-
-    def derivations(self) -> Mapping[str, Derivation]:
-        """Return by id how each entry was derived that was, expired ones too."""
-        return {
-            row.entry.id: Derivation(number, row.entry.derived_from)
-            for number, row in self.rows.items()
-            if row.entry.derived_from
-        }
-
-    def rederive(self, sources: Mapping[int, tuple[str, ...]]) -> None:
-        """Name other sources for rows; each entry's version grows."""
-        for number, ids in sources.items():
-            row = self.rows[number]
-            version = row.entry.version + 1
-            entry = replace(row.entry, derived_from=ids, updated_at=self._now, version=version)
-            self.rows[number] = replace(row, entry=entry)
-            self.has_changed = True
-
-    def vector_count(self) -> int:
-        """Return how many vectors are kept."""
-        return sum(row.vector is not None for row in self.rows.values())
-
-
-def _lives(entry: MemoryEntry, now: datetime) -> bool:
-    return entry.expires_at is None or now < entry.expires_at
-
-
-def _newest_first(entry: MemoryEntry) -> tuple[float, str]:
-    return (-entry.updated_at.timestamp(), entry.id)
-
-
-def _bears_a_name(entry: MemoryEntry, names: Collection[tuple[str, str, str | None]]) -> bool:
-    return any(
-        entry.id == entry_id or (key is not None and (entry.namespace, entry.key) == (space, key))
-        for entry_id, space, key in names
-    )
 
 
 def _body(entry: MemoryEntry) -> str:
     return "\n".join([entry.content, *entry.tags])
 
 
-def _cosines(rows: Mapping[int, _Row], vector: Vector) -> dict[int, float]:
+def _cosines(rows: Mapping[int, Row], vector: Vector) -> dict[int, float]:
     unit = unit_of(vector)
     return {
         number: max(float(rounded(np.asarray(unit_of(one) @ unit))) for one in row.vector.each)
@@ -372,9 +222,9 @@ def _cosines(rows: Mapping[int, _Row], vector: Vector) -> dict[int, float]:
 
 
 def _best(
-    rows: Mapping[int, _Row], figures: Mapping[int, float], limit: int
+    rows: Mapping[int, Row], figures: Mapping[int, float], limit: int
 ) -> tuple[tuple[int, float], ...]:
-    order = sorted(figures, key=lambda n: (-figures[n], _newest_first(rows[n].entry)))
+    order = sorted(figures, key=lambda n: (-figures[n], newest_first(rows[n].entry)))
     return tuple((number, figures[number]) for number in order[:limit])
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Select
 
+    from hiermem_core.backends.quotas import Quotas
     from hiermem_core.backends.records import Attempt, Settled, Vector, Waiting
     from hiermem_core.backends.restrictions import Scope
     from hiermem_core.backends.sql_restrictions import Shape
@@ -66,6 +67,7 @@ class SqlBackend:
 
     Args:
         embedder: Gives the name of the embedder whose vectors count, as of a snapshot.
+        quotas: Let writes pass, or refuse them.
         fields: Metadata fields that have an index.
     """
 
@@ -80,6 +82,7 @@ class SqlBackend:
         waiting: WaitingRows,
         indexer: Indexer,
         embedder: Callable[[Connection], str],
+        quotas: Quotas,
         fields: frozenset[str] = frozenset(),
     ) -> None:
         self.name = name
@@ -90,6 +93,7 @@ class SqlBackend:
         self._waiting = waiting
         self._indexer = indexer
         self._embedder = embedder
+        self._quotas = quotas
         self._fields = fields
         self._common = CommonWords()
 
@@ -103,7 +107,7 @@ class SqlBackend:
     @contextmanager
     def write(self, tenant: str, now: datetime) -> Iterator[SqlWriter]:
         """Write in one transaction."""
-        with self._database.write() as connection:
+        with self._quotas.telling(tenant) as rejected, self._database.write() as connection:
             yield SqlWriter(
                 connection,
                 tenant,
@@ -111,6 +115,7 @@ class SqlBackend:
                 embedder=self._embedder(connection),
                 fields=self._fields,
                 vectors=self._vectors,
+                gate=self._quotas.gate(connection, tenant, now, rejected),
             )
 
     def has_rows(self, scope: Scope) -> bool:

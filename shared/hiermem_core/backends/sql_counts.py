@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import LargeBinary, cast, func, select
+from sqlalchemy import func, select
 
 from hiermem_core.backends.records import EntryCounts
 from hiermem_core.backends.sql_restrictions import living
 from hiermem_core.backends.vector_rows import EMBED
+from hiermem_core.storage.sizes import bytes_of
 from hiermem_core.storage.tables import memory_entries, outbox, vectors
 from hiermem_core.vector_index.retrying import MOST_ATTEMPTS
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import Connection
 
 _E, _O, _V = memory_entries.c, outbox.c, vectors.c
 
@@ -24,7 +25,7 @@ _E, _O, _V = memory_entries.c, outbox.c, vectors.c
 def entry_counts(connection: Connection, tenant: str, now: datetime) -> EntryCounts:
     """Return what a tenant keeps."""
     mine = _E.tenant == tenant
-    size = func.sum(_bytes(_E.value) + _bytes(_E.metadata))
+    size = func.sum(bytes_of(_E.value) + bytes_of(_E.metadata))
     grouped = (
         select(_E.namespace, _E.type, func.count(), size)
         .where(mine, living(now))
@@ -104,7 +105,3 @@ def outbox_state(connection: Connection, tenant: str | None, *, with_changes: bo
             error=error or state.error,
         )
     return state
-
-
-def _bytes(text: ColumnElement[str]) -> ColumnElement[int]:
-    return func.length(cast(text, LargeBinary))

@@ -62,7 +62,7 @@ class SqlReader:
     ) -> None:
         self.connection = connection
         self.tenant = tenant
-        self._now = now
+        self.now = now
         self._embedder = embedder
         self._fields = fields
 
@@ -90,14 +90,14 @@ class SqlReader:
         self, restrictions: Restrictions, *, limit: int, offset: int = 0
     ) -> list[MemoryEntry]:
         """Return the entries within, newest change first, then by id."""
-        scope = Scope(tenant=self.tenant, now=self._now, entries=restrictions)
+        scope = Scope(tenant=self.tenant, now=self.now, entries=restrictions)
         query = listing(restrictions, fields=self._fields)
         facts = facts_of(scope) | {"limit": limit, "offset": offset}
         return [entry_of(row) for row in self.connection.execute(query, facts).all()]
 
     def namespaces(self, under: str | None, *, limit: int, offset: int = 0) -> list[str]:
         """Return, sorted, the namespaces at or below `under` that hold an entry."""
-        query = select(_E.namespace).distinct().where(_E.tenant == self.tenant, living(self._now))
+        query = select(_E.namespace).distinct().where(_E.tenant == self.tenant, living(self.now))
         if under is not None:
             query = query.where(in_namespace(under, subtree=True))
         page = query.order_by(_E.namespace).limit(limit).offset(offset)
@@ -141,7 +141,7 @@ class SqlReader:
 
     def expired_numbers(self, *, limit: int) -> list[int]:
         """Return row numbers of entries that expired and are not purged."""
-        facts = {"tenant": self.tenant, "now_ms": to_milliseconds(self._now), "limit": limit}
+        facts = {"tenant": self.tenant, "now_ms": to_milliseconds(self.now), "limit": limit}
         return list(self.connection.execute(EXPIRED, facts).scalars())
 
     def expired_count(self) -> int:
@@ -151,12 +151,12 @@ class SqlReader:
 
     def has_expired(self) -> ColumnElement[bool]:
         """Return the condition that an entry of the tenant has expired."""
-        return (_E.tenant == self.tenant) & (_E.expires_at <= to_milliseconds(self._now))
+        return (_E.tenant == self.tenant) & (_E.expires_at <= to_milliseconds(self.now))
 
     def _found(self, query: Select[Any], names: Collection[Any]) -> Sequence[Row[Any]]:
         facts = {
             "tenant": self.tenant,
-            "now_ms": to_milliseconds(self._now),
+            "now_ms": to_milliseconds(self.now),
             "embedder": self._embedder,
             "names": as_given(names),
         }

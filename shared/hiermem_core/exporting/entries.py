@@ -84,6 +84,8 @@ class EntryTaking:
             choices = _choices(writer, entries, on_conflict, now)
             for read, choice in zip(entries, choices, strict=True):
                 if choice.entry is not None:
+                    old = None if choice.old is None else choice.old.entry
+                    writer.admit(choice.entry, old)
                     writes.append(self._write_of(read, choice.entry, choice.old, vectors_by))
             if writes:
                 writer.put(writes)

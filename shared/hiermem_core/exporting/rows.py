@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from hiermem_core.backends.in_memory import InMemoryReader
+    from hiermem_core.backends.in_memory_rows import InMemoryReader
     from hiermem_core.models.entries import MemoryEntry
     from hiermem_core.models.turns import Status, Turn
     from hiermem_core.threads.reading import Head

@@ -94,7 +94,7 @@ class ThreadTaking(ArchivingStore):
                 outcomes = _outcomes(connection, head, stretch, on_conflict)
             return Taken(outcomes, is_new=head is None)
         counted = [self._with_count(turn) for turn, _ in stretch.turns]
-        with self._database.write() as connection:
+        with self._table.transaction(tenant) as connection:
             head = reading.head_of(connection, tenant, name)
             outcomes = _outcomes(connection, head, stretch, on_conflict)
             is_new, head = head is None, head or self._create_as(connection, tenant, stretch.thread)
@@ -127,8 +127,7 @@ class ThreadTaking(ArchivingStore):
         return reading.require_head(connection, tenant, thread.thread_id)
 
     def _add(self, connection: Connection, head: Head, fresh: Sequence[Turn]) -> Head:
-        rows = [row_of(turn, thread=head.number) for turn in fresh]
-        connection.execute(insert(tables.turns), rows)
+        self._table.add(connection, head, fresh)
         active = [turn for turn in fresh if turn.status == "active"]
         self._index_calls(connection, head, active)
         self._rows.add(connection, head.tenant, head.number, active)

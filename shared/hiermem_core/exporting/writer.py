@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from hiermem_core.backends.embedders import RecordedEmbedder
-    from hiermem_core.backends.in_memory import InMemoryReader
+    from hiermem_core.backends.in_memory_rows import InMemoryReader
     from hiermem_core.backends.sql_reader import SqlReader
     from hiermem_core.exporting.rows import Exported
     from hiermem_core.protocols import Backend, Clock

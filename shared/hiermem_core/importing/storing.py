@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hiermem_core.errors import (
     BackendError,
     BackendUnavailableError,
+    QuotaExceededError,
     ThreadNotFoundError,
     TurnConflictError,
     VersionConflictError,
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hiermem_core import Thread
+    from hiermem_core.errors import HierMemError
     from hiermem_core.importing.records import Message
-    from hiermem_core.importing.report import ImportItem
+    from hiermem_core.importing.report import ImportItem, Reason
     from hiermem_core.models.turns import Turn
 
 _NEVER = -1
@@ -66,8 +68,8 @@ def _store_run(
             return _apart(thread, messages) or [conflict(messages[0])]
         except BackendUnavailableError:
             raise
-        except BackendError as error:
-            return _apart(thread, messages) or [_store_error(messages[0], error)]
+        except (QuotaExceededError, BackendError) as error:
+            return _apart(thread, messages) or [_failed(messages[0], error)]
         else:
             return list(_outcomes(messages, placed, last_seq))
 
@@ -154,5 +156,7 @@ def another(message: Message) -> ImportItem:
     return item(message.ref, message.position, "skipped", "conflict", detail)
 
 
-def _store_error(message: Message, error: BackendError) -> ImportItem:
-    return item(message.ref, message.position, "failed", "store_error", str(error))
+def _failed(message: Message, error: HierMemError) -> ImportItem:
+    is_quota = isinstance(error, QuotaExceededError)
+    reason: Reason = "quota_exceeded" if is_quota else "store_error"
+    return item(message.ref, message.position, "failed", reason, str(error))

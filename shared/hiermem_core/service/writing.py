@@ -27,13 +27,12 @@ from hiermem_core.service.storing import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime
 
     from hiermem_core.backends.records import Text
     from hiermem_core.backends.restrictions import Restrictions
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
     from hiermem_core.models.events import Event
-    from hiermem_core.protocols import Backend, Clock
+    from hiermem_core.protocols import Backend, Clock, EntryWriter
     from hiermem_core.service.storing import Standing
     from hiermem_core.service.vectorising import Vectoriser
 
@@ -134,7 +133,8 @@ class EntryWriting:
             for place, draft in drafts.items():
                 try:
                     standing = ledger.standing(place, draft)
-                    stored[place] = self._enter(ledger, draft, standing, vectors.get(place), now)
+                    vector = vectors.get(place)
+                    stored[place] = self._enter(writer, ledger, draft, standing, vector=vector)
                 except HierMemError as error:
                     failed.append(Failure(place, draft.id, error))
             writer.put(ledger.writes)
@@ -146,13 +146,16 @@ class EntryWriting:
 
     def _enter(
         self,
+        writer: EntryWriter,
         ledger: Ledger,
         draft: EntryDraft,
         standing: Standing,
+        *,
         vector: MadeVector | None,
-        now: datetime,
     ) -> MemoryEntry:
+        now = writer.now
         entry, old = entry_to_write(draft, standing, now=now, fresh_id=new_id(now))
+        writer.admit(entry, None if old is None else old.entry)
         awaits = self._vectoriser.awaits
         write = write_of(entry, old, vector, awaits=awaits, digest=standing.digest)
         ledger.record(write, old)
@@ -227,6 +230,7 @@ class EntryWriting:
                     entry = changed_entry(old.entry, fields, now=now)
                     check_embedding(embedded_text(entry), fields.get("embedding"))
                     ledger.check_key(entry)
+                    writer.admit(entry, old.entry)
                 except HierMemError as error:
                     failed.append(Failure(place, entry_id, error))
                     continue
@@ -317,7 +321,11 @@ class EntryWriting:
             ledger.open_for(drafts)
             ids = [
                 self._enter(
-                    ledger, draft, ledger.standing(place, draft), vectors.get(place), now
+                    writer,
+                    ledger,
+                    draft,
+                    ledger.standing(place, draft),
+                    vector=vectors.get(place),
                 ).id
                 for place, draft in drafts.items()
             ]

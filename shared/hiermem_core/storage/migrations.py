@@ -6,11 +6,12 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from sqlalchemy import insert, inspect, select, update
+from sqlalchemy import func, insert, inspect, literal, select, update
 
 from hiermem_core.errors import BackendError, ConfigurationError, MigrationError
 from hiermem_core.faults import reach
 from hiermem_core.storage import tables
+from hiermem_core.storage.sizes import entry_bytes, turn_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.storage.database import Database
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 _VERSION_KEY = "schema_version"
 
@@ -71,6 +72,23 @@ def _add_learning(connection: Connection) -> None:
     )
 
 
+def _add_usage(connection: Connection) -> None:
+    """Count what each tenant keeps, as quotas do."""
+    for column in ("entries", "bytes", "minute_ms", "minute_writes"):
+        _add_column(connection, "tenants", column, "BIGINT NOT NULL DEFAULT 0")
+    tenants, entries, threads = tables.tenants, tables.memory_entries, tables.threads
+    known = select(tenants.c.tenant)
+    unknown = select(threads.c.tenant, literal(0)).distinct().where(threads.c.tenant.not_in(known))
+    connection.execute(insert(tenants).from_select(["tenant", "generation"], unknown))
+    mine = entries.c.tenant == tenants.c.tenant
+    count = select(func.count()).select_from(entries).where(mine)
+    kept = select(func.coalesce(func.sum(entry_bytes), 0)).where(mine)
+    said = select(func.coalesce(func.sum(turn_bytes), 0)).join_from(tables.turns, threads)
+    said = said.where(threads.c.tenant == tenants.c.tenant)
+    sizes = kept.scalar_subquery() + said.scalar_subquery()
+    connection.execute(update(tenants).values(entries=count.scalar_subquery(), bytes=sizes))
+
+
 def _add_column(connection: Connection, table: str, column: str, kind: str) -> None:
     """Add a column, unless a step before has created the table with it."""
     if column not in {found["name"] for found in inspect(connection).get_columns(table)}:
@@ -81,6 +99,7 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     1: _add_entries,
     2: _add_passages,
     3: _add_learning,
+    4: _add_usage,
 }
 """`STEPS[n]` brings schema n to n + 1, inside the transaction of the migration."""
 

@@ -135,11 +135,16 @@ tenants = Table(
     Column("generation", BigInteger, nullable=False),
     Column("turn_generation", BigInteger, nullable=False, server_default="0"),
     Column("is_indexed", Boolean, nullable=False, server_default=false()),
+    Column("entries", BigInteger, nullable=False, server_default="0"),
+    Column("bytes", BigInteger, nullable=False, server_default="0"),
+    Column("minute_ms", BigInteger, nullable=False, server_default="0"),
+    Column("minute_writes", BigInteger, nullable=False, server_default="0"),
     sqlite_autoincrement=True,
 )
 """What is known of a tenant: `generation` grows with every committed change of its entries, and
 `turn_generation` with every one of the turns that are searched;
-`is_indexed` tells that its vectors are kept in a collection of the vector index."""
+`is_indexed` tells that its vectors are kept in a collection of the vector index; `entries` and
+`bytes` (of its entries and turns) and the writes of the current minute are what quotas count."""
 
 searchable = Table(
     "searchable",

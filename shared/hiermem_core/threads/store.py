@@ -35,7 +35,6 @@ from hiermem_core.threads.placing import (
     placed_after,
     shared_prefix,
 )
-from hiermem_core.threads.rows import row_of
 from hiermem_core.threads.tally import Tally
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from hiermem_core.protocols import Clock, TokenCounter
     from hiermem_core.storage.database import Database
     from hiermem_core.threads.reading import Head
+    from hiermem_core.threads.turn_table import TurnTable
 
 _T = tables.turns.c
 
@@ -71,6 +71,7 @@ class ThreadStore:
         rows: Makes turns searchable, in the transaction that stores them.
         tell: Takes the events of a change, after its commit.
         after_write: Told of the tenant after a commit.
+        table: Writes the turns.
     """
 
     def __init__(
@@ -82,7 +83,9 @@ class ThreadStore:
         rows: TurnRows,
         tell: Callable[[events.Event], None],
         after_write: Callable[[str], None],
+        table: TurnTable,
     ) -> None:
+        self._table = table
         self._database = database
         self._clock = clock
         self._counter = counter
@@ -113,7 +116,7 @@ class ThreadStore:
         ready, changed = self._ready(turns)
         if not ready and not removing:
             return TurnList()
-        with self._database.write() as connection:
+        with self._table.transaction(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             head = head or self._create(connection, tenant_id, thread_id)
             head, removed = self._archive_by_id(connection, head, removing)
@@ -134,7 +137,7 @@ class ThreadStore:
         Turns that stand at the same place already, dump included, are left as they are.
         """
         ready, changed = self._ready(turns)
-        with self._database.write() as connection:
+        with self._table.transaction(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None and not ready:
                 return TurnList()
@@ -172,7 +175,7 @@ class ThreadStore:
         who = old.user_id if user_id is None else user_id
         draft = cleaned(replace(old, content=content, parts=(), origin=None, user_id=who), cleaner)
         counts = self._counts(draft)
-        with self._database.write() as connection:
+        with self._table.transaction(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             old = self._require_turn(connection, head, turn_id)
             new = edited(old, draft, counts)
@@ -197,7 +200,7 @@ class ThreadStore:
         wanted = list(dict.fromkeys(turn_ids))
         if not wanted:
             return {}
-        with self._database.write() as connection:
+        with self._table.transaction(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             seqs = self._remove(connection, head, wanted)
             unlearn(connection, head, seqs.values())
@@ -210,14 +213,14 @@ class ThreadStore:
         Raises:
             ThreadNotFoundError: There is no such thread.
         """
-        with self._database.write() as connection:
+        with self._table.transaction(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             seqs = self._remove(connection, head, turn_ids)
         self._tell_deleted(tenant_id, thread_id, len(seqs))
 
     def delete_thread(self, tenant_id: str, thread_id: str) -> bool:
         """Delete a thread and everything in it, archived turns too; say whether there was one."""
-        with self._database.write() as connection:
+        with self._table.transaction(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None:
                 return False
@@ -228,6 +231,7 @@ class ThreadStore:
     def erase_thread(self, connection: Connection, head: Head) -> None:
         """Erase a thread with everything in it, in the running transaction."""
         self._rows.remove(connection, head.tenant, head.number)
+        self._table.remove(connection, head.tenant, _T.thread == head.number)
         connection.execute(delete(tables.threads).where(tables.threads.c.number == head.number))
 
     def erase_turns(self, connection: Connection, head: Head, seqs: Sequence[int]) -> bool:
@@ -238,7 +242,7 @@ class ThreadStore:
         """
         for some in slices(seqs):
             mine = and_(_T.thread == head.number, _T.seq.in_(some))
-            connection.execute(delete(tables.turns).where(mine))
+            self._table.remove(connection, head.tenant, mine)
         self._unlink_calls(connection, head, seqs)
         self._rows.remove(connection, head.tenant, head.number, seqs)
         self._recount(connection, head)
@@ -281,8 +285,7 @@ class ThreadStore:
 
     def _write(self, connection: Connection, head: Head, fresh: Sequence[Turn]) -> None:
         if fresh:
-            rows = [row_of(turn, thread=head.number) for turn in fresh]
-            connection.execute(insert(tables.turns), rows)
+            self._table.add(connection, head, fresh)
             self._index_calls(connection, head, fresh)
             self._rows.add(connection, head.tenant, head.number, fresh)
         last_seq = fresh[-1].seq if fresh else head.last_seq
@@ -347,7 +350,7 @@ class ThreadStore:
         found = reading.turns_by_id(connection, head.number, turn_ids)
         seqs = [turn.seq for turn in found.values()]
         for some in slices(seqs):
-            connection.execute(delete(tables.turns).where(_active_of(head), _T.seq.in_(some)))
+            self._table.remove(connection, head.tenant, _active_of(head) & _T.seq.in_(some))
         if seqs:
             self._unlink_calls(connection, head, seqs)
             self._rows.remove(connection, head.tenant, head.number, seqs)
@@ -371,10 +374,7 @@ class ThreadStore:
             )
 
     def _rewrite(self, connection: Connection, head: Head, turn: Turn) -> None:
-        row = row_of(turn, thread=head.number)
-        connection.execute(
-            update(tables.turns).where(_active_of(head), _T.seq == turn.seq).values(row)
-        )
+        self._table.rewrite(connection, head, turn)
         self._rows.renew(connection, head.tenant, head.number, turn)
 
     def _require_turn(self, connection: Connection, head: Head, turn_id: str) -> Turn:
