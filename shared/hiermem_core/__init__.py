@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         MissingIdentityError,
         NotFoundError,
         QuotaExceededError,
+        RedactionError,
+        RejectedByRedactorError,
         ThreadNotFoundError,
         TurnConflictError,
         UnsupportedSearchError,
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.plain import PlainEncoder, dump_json, from_plain, load_json, to_plain
     from hiermem_core.models.queries import Hit, MemoryQuery, RecallResult, SearchResult, TurnHit
     from hiermem_core.models.quotas import Quota
+    from hiermem_core.models.redaction import RedactionContext, Redactor, Reject
     from hiermem_core.models.results import (
         BulkInsertResult,
         BulkResult,
@@ -188,7 +191,12 @@ __all__ = [
     "ReadReport",
     "RecallResult",
     "Receipt",
+    "RedactionContext",
+    "RedactionError",
+    "Redactor",
     "ReindexReport",
+    "Reject",
+    "RejectedByRedactorError",
     "RestoreReport",
     "Role",
     "SearchResult",
@@ -311,7 +319,12 @@ _HOMES = {
     "ReadReport": "exporting.report",
     "RecallResult": "models.queries",
     "Receipt": "models.context",
+    "RedactionContext": "models.redaction",
+    "RedactionError": "errors",
+    "Redactor": "models.redaction",
     "ReindexReport": "models.results",
+    "Reject": "models.redaction",
+    "RejectedByRedactorError": "errors",
     "RestoreReport": "exporting.restoring",
     "Role": "models.turns",
     "SearchResult": "models.queries",

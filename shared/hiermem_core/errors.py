@@ -18,6 +18,8 @@
     ├── BudgetExceededError
     ├── UsageDeniedError
     ├── QuotaExceededError
+    ├── RedactionError
+    │   └── RejectedByRedactorError
     ├── UnsupportedSearchError
     ├── EmbedderMismatchError
     ├── BackendError
@@ -213,6 +215,29 @@ class QuotaExceededError(HierMemError):
         super().__init__(
             f"{name}: {used} used and {requested} more exceed {limit}; {remedy} or raise the quota"
         )
+
+
+class RedactionError(HierMemError):
+    """The redactor failed at a text. Nothing of it was stored, embedded or sent.
+
+    What the redactor raised is named by its type alone, since its text might hold the content.
+
+    Attributes:
+        kind: What the text belongs to: `entry`, `turn`, `query`, `prompt` or `notes`.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        self.kind = kind
+        self.reason = reason
+        super().__init__(f"{kind}: {reason}; nothing was stored, mend the redactor")
+
+
+class RejectedByRedactorError(RedactionError):
+    """The redactor rejected a text. Nothing of it was stored, embedded or sent."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(kind, reason)
+        self.args = (f"{kind} rejected: {reason}; nothing was stored, leave that out",)
 
 
 class UnsupportedSearchError(HierMemError):

@@ -9,11 +9,11 @@ from weakref import WeakSet
 
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.exporting.backups import back_up
+from hiermem_core.given import Given
 from hiermem_core.models.ids import check_name
 from hiermem_core.services import Services, build
 from hiermem_core.storage.location import resolve
 from hiermem_core.tenant import Tenant
-from hiermem_core.wiring import Given
 
 if TYPE_CHECKING:
     import os
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hiermem_core.exporting.backups import BackupReport
     from hiermem_core.models.health import Health
     from hiermem_core.models.quotas import Quota
+    from hiermem_core.models.redaction import Redactor
     from hiermem_core.models.results import DoctorReport, ReindexReport
     from hiermem_core.pool import Pool
     from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter, UsageGuard
@@ -56,6 +57,7 @@ class HierMem:
         chat_model: Any = None,
         usage_guard: UsageGuard | None = None,
         embedder: Any = None,
+        redactor: Redactor | None = None,
         quota: Quota | None = None,
         on_embedder_change: OnEmbedderChange = "raise",
         create: bool = True,
@@ -74,6 +76,8 @@ class HierMem:
             usage_guard: Asked before each call of the chat model, and told after it.
             embedder: An `Embedder`, or one of LangChain, LlamaIndex or Chroma, or a function from
                 texts to vectors; default: the local one, where the extra `embed` is installed.
+            redactor: Sees every text before it is kept, embedded, sent to a chat model, logged or
+                traced, and returns what stands in its place, or a `Reject`.
             quota: What each tenant may keep and write.
             on_embedder_change: `"degrade"` opens a location with another embedder than its
                 vectors are by: it is searched by keywords until `reindex`.
@@ -97,6 +101,7 @@ class HierMem:
             chat_model=chat_model,
             usage_guard=usage_guard,
             embedder=embedder,
+            redactor=redactor,
             quota=quota,
             on_embedder_change=on_embedder_change,
         )

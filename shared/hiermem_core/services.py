@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from hiermem_core.backends.modes import MODES
 from hiermem_core.clock import SystemClock
 from hiermem_core.embedding.adapters import as_embedder
 from hiermem_core.embedding.minilm import default_embedder
@@ -21,7 +22,7 @@ from hiermem_core.storage.database import Database
 from hiermem_core.storage.migrations import prepare
 from hiermem_core.tokens.counters import FunctionCounter
 from hiermem_core.tokens.tiktoken_counter import default_counter
-from hiermem_core.wiring import MODES, Given, Wiring
+from hiermem_core.wiring import Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from hiermem_core.context.assembler import ContextAssembler
     from hiermem_core.exporting.exporting import Exports
     from hiermem_core.forgetting.forgetting import Forgetting
+    from hiermem_core.given import Given
     from hiermem_core.learning.strategies import Strategies
     from hiermem_core.learning.updates import UpdateQueue
     from hiermem_core.models.events import Event

@@ -93,6 +93,7 @@ class Tenant:
             limit=limit,
             explain=explain,
             restrictions=restrictions,
+            cleaner=self._services.memories.redaction.cleaner("query", self.name),
         )
         return self._services.recaller.recall(asked)
 

@@ -369,6 +369,7 @@ class Thread:
             limit=limit,
             explain=explain,
             restrictions=restrictions,
+            cleaner=self._services.memories.redaction.cleaner("query", *self._key),
         )
         if before is None:
             return self._services.recaller.recall(asked)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hiermem_core.backends.embedders import RecordedEmbedder
 from hiermem_core.backends.in_memory import InMemoryBackend
 from hiermem_core.backends.in_memory_mending import InMemoryMending
 from hiermem_core.backends.matrices import Matrices
 from hiermem_core.backends.mending import Mending
+from hiermem_core.backends.modes import INDEX_THRESHOLDS, MODES
 from hiermem_core.backends.planner import Planner
 from hiermem_core.backends.quotas import Quotas
 from hiermem_core.backends.sql import SqlBackend
@@ -36,6 +37,7 @@ from hiermem_core.learning.strategies import Strategies
 from hiermem_core.learning.summary_buffer import SummaryBuffer
 from hiermem_core.learning.updates import UpdateQueue
 from hiermem_core.models import events
+from hiermem_core.models.redaction import Redaction
 from hiermem_core.recall.recaller import Recaller
 from hiermem_core.service.background import Background
 from hiermem_core.service.catching_up import CatchingUp
@@ -47,6 +49,7 @@ from hiermem_core.service.vectorising import Vectoriser
 from hiermem_core.threads.archive import ArchivingStore
 from hiermem_core.threads.listing import TurnListing
 from hiermem_core.threads.notes import NotesStore
+from hiermem_core.threads.preparing import Preparing
 from hiermem_core.threads.sliding_window import SlidingWindow
 from hiermem_core.threads.turn_table import TurnTable
 from hiermem_core.vector_index.applying import IndexTeller
@@ -55,48 +58,19 @@ from hiermem_core.vector_index.indexer import Indexer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hiermem_core.given import Given
     from hiermem_core.models.events import Event
-    from hiermem_core.models.quotas import Quota
     from hiermem_core.models.threads import Strategy
     from hiermem_core.protocols import (
         Backend,
         ChatModel,
         Clock,
         Embedder,
-        Observer,
         ThreadMemory,
         TokenCounter,
-        UsageGuard,
     )
-    from hiermem_core.service.vectorising import OnEmbedderChange
     from hiermem_core.settings import HierMemSettings
     from hiermem_core.storage.database import Database
-
-MODES: dict[str, frozenset[str]] = {
-    "sqlite": frozenset({"keyword"}),
-    "chroma": frozenset({"semantic"}),
-    "hybrid": frozenset({"keyword", "semantic", "hybrid"}),
-    "in_memory": frozenset({"keyword", "semantic", "hybrid"}),
-}
-"""The modes each backend has an index for."""
-
-INDEX_THRESHOLDS = {"chroma": 0, "hybrid": 16_000}
-"""Vectors a tenant may have before they are kept in the vector index, unless a setting says."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What a caller may bring to `HierMem.open`; whatever is `None` is the built-in one."""
-
-    counter: Any = None
-    clock: Clock | None = None
-    observer: Observer | None = None
-    thread_memory: ThreadMemory | None = None
-    chat_model: Any = None
-    usage_guard: UsageGuard | None = None
-    embedder: Any = None
-    quota: Quota | None = None
-    on_embedder_change: OnEmbedderChange = "raise"
 
 
 @dataclass(frozen=True)
@@ -164,6 +138,16 @@ class Wiring:
     def quotas(self) -> Quotas:
         """Lets writes pass, or refuses them."""
         return Quotas(self.given.quota, self.tell)
+
+    @cached_property
+    def redaction(self) -> Redaction:
+        """Lets text in."""
+        return Redaction(self.given.redactor)
+
+    @cached_property
+    def preparing(self) -> Preparing:
+        """Makes turns ready to be stored."""
+        return Preparing(self.counter, self.redaction)
 
     @cached_property
     def rows(self) -> SqlBackend:
@@ -259,6 +243,7 @@ class Wiring:
             clock=self.clock,
             merges=self.settings.dedup == "content",
             metadata_limit=self.settings.metadata_limit,
+            redaction=self.redaction,
             tell=self.tell,
             location=str(self.database.location),
             check_open=self.database.check_open,
@@ -276,7 +261,7 @@ class Wiring:
         return ArchivingStore(
             self.database,
             clock=self.clock,
-            counter=self.counter,
+            preparing=self.preparing,
             rows=self.turn_rows,
             tell=self.tell,
             after_write=self.memories.after_write,
@@ -294,8 +279,14 @@ class Wiring:
         return Learner(
             self.database,
             self.notes,
-            Asking(self.chat_model, self.given.usage_guard, counter=self.counter),
+            Asking(
+                self.chat_model,
+                self.given.usage_guard,
+                counter=self.counter,
+                redaction=self.redaction,
+            ),
             counter=self.counter,
+            redaction=self.redaction,
             tell=self.tell,
         )
 
@@ -355,6 +346,7 @@ class Wiring:
             tell=self.tell,
             recaller=self.recaller,
             recall_share=self.settings.recall_share,
+            redaction=self.redaction,
         )
 
     @cached_property
@@ -379,7 +371,7 @@ class Wiring:
         threads = ThreadTaking(
             self.database,
             clock=self.clock,
-            counter=self.counter,
+            preparing=self.preparing,
             rows=self.turn_rows,
             tell=self.tell,
             after_write=self.memories.after_write,
@@ -393,6 +385,7 @@ class Wiring:
             indexer=self.indexer,
             clock=self.clock,
             metadata_limit=self.settings.metadata_limit,
+            redaction=self.redaction,
             after_write=self.memories.after_write,
         )
         writer = ExportWriter(self.database, self.backend, self.recorded, clock=self.clock)

@@ -38,6 +38,8 @@ EXAMPLES = [
     errors.TurnConflictError("id-1"),
     errors.BudgetExceededError(needed=120, available=100, parts={"system": 90, "current": 30}),
     errors.QuotaExceededError("max_entries", limit=100, used=100, requested=1),
+    errors.RedactionError("turn", "the redactor raised ValueError"),
+    errors.RejectedByRedactorError("entry", "holds a card number"),
     errors.UsageDeniedError("the month is used up; wait for the next"),
     errors.UnsupportedSearchError("semantic", "sqlite", 'open with backend="hybrid"'),
     errors.EmbedderMismatchError(stored="one (384)", given="another (768)"),

@@ -16,6 +16,7 @@ from hiermem_core.errors import (
     EmbedderMismatchError,
     InvalidInputError,
     LimitExceededError,
+    RedactionError,
 )
 from hiermem_core.exporting.forms import read_entry, read_thread, read_turn
 from hiermem_core.exporting.reader import check_export, lines_of
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from hiermem_core.exporting.reader import Line
     from hiermem_core.exporting.report import ReadReport
     from hiermem_core.exporting.threads import ReadTurn, ThreadTaking
+    from hiermem_core.models.redaction import Redaction
     from hiermem_core.protocols import Clock
     from hiermem_core.service.vectorising import Vectoriser
     from hiermem_core.vector_index.indexer import Indexer
@@ -86,6 +88,7 @@ class ExportTaking:
         indexer: Indexer,
         clock: Clock,
         metadata_limit: int,
+        redaction: Redaction,
         after_write: Callable[[str], None],
     ) -> None:
         self._entries = entries
@@ -95,6 +98,7 @@ class ExportTaking:
         self._indexer = indexer
         self._clock = clock
         self._metadata_limit = metadata_limit
+        self.redaction = redaction
         self._after_write = after_write
 
     def take(
@@ -174,6 +178,7 @@ class _Run:
     def __init__(self, taking: ExportTaking, tenant: str, wish: Wish, tally: Tally) -> None:
         self._taking = taking
         self._entries, self._threads, self._vectors, self._metadata_limit = taking.parts
+        self._cleaner = taking.redaction.cleaner
         self._tenant = tenant
         self._wish = wish
         self._tally = tally
@@ -200,9 +205,10 @@ class _Run:
         entries: list[ReadEntry] = []
         for line in lines:
             try:
-                read = read_entry(line.form, metadata_limit=self._metadata_limit)
+                cleaner = self._cleaner("entry", self._tenant)
+                read = read_entry(line.form, cleaner, metadata_limit=self._metadata_limit)
                 entries.append(self._renamed(read))
-            except InvalidInputError as error:
+            except (InvalidInputError, RedactionError) as error:
                 self._tally.add("entry", _failed("entry", line, error))
         outcomes = self._entries.take(
             self._tenant,
@@ -223,11 +229,11 @@ class _Run:
     def _begin_thread(self, line: Line, *, is_last: bool) -> None:
         self._last_seq, self._is_apart = 0, False
         try:
-            read = read_thread(line.form)
+            read = read_thread(line.form, self._cleaner("notes", self._tenant))
             self._thread = replace(
                 read, thread_id=check_name("thread", self._wish.thread or read.thread_id)
             )
-        except InvalidInputError as error:
+        except (InvalidInputError, RedactionError) as error:
             self._thread = None
             self._tally.add("thread", _failed("thread", line, error))
             return
@@ -241,7 +247,7 @@ class _Run:
         for line in lines:
             try:
                 turns.append(self._read_turn(line))
-            except InvalidInputError as error:
+            except (InvalidInputError, RedactionError) as error:
                 self._tally.add("turn", _failed("turn", line, error))
         if self._thread is not None and (turns or is_last):
             self._take(turns, is_last=is_last)
@@ -249,7 +255,8 @@ class _Run:
     def _read_turn(self, line: Line) -> ReadTurn:
         if self._thread is None:
             raise InvalidInputError("thread", "the line of its thread cannot be read")
-        turn, vectors = read_turn(line.form)
+        cleaner = self._cleaner("turn", self._tenant, self._thread.thread_id)
+        turn, vectors = read_turn(line.form, cleaner)
         if turn.seq <= self._last_seq:
             raise InvalidInputError("seq", "is not above the one before; mend it")
         self._last_seq = turn.seq
@@ -318,8 +325,9 @@ def _check(wish: Wish) -> None:
         raise InvalidInputError("batch_size", "must be between 1 and 10,000")
 
 
-def _failed(kind: Any, line: Line, error: InvalidInputError) -> ReadItem:
+def _failed(kind: Any, line: Line, error: InvalidInputError | RedactionError) -> ReadItem:
     reason = "limit_exceeded" if isinstance(error, LimitExceededError) else "invalid_record"
+    reason = "rejected_by_redactor" if isinstance(error, RedactionError) else reason
     ref = line.form.get("id")
     name = ref if isinstance(ref, str) else f"line {line.number}"
     return ReadItem(kind, name, "failed", reason, f"line {line.number}: {error}")

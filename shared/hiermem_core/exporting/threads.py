@@ -15,10 +15,9 @@ from hiermem_core.models.plain import dump_json
 from hiermem_core.storage import tables
 from hiermem_core.threads import reading
 from hiermem_core.threads.archive import ArchivingStore
-from hiermem_core.threads.counting import stored_counts
 from hiermem_core.threads.notes import unlearn
+from hiermem_core.threads.preparing import Changed
 from hiermem_core.threads.rows import row_of
-from hiermem_core.threads.store import Changed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,9 +115,9 @@ class ThreadTaking(ArchivingStore):
 
     def _with_count(self, turn: Turn) -> Turn:
         """Return a turn that is counted by this counter too."""
-        if self._counter.id in turn.token_counts:
+        if self._preparing.counter.id in turn.token_counts:
             return turn
-        counts = {**turn.token_counts, **stored_counts(turn, self._counter)}
+        counts = {**turn.token_counts, **self._preparing.counts(turn)}
         return replace(turn, token_counts=counts)
 
     def _create_as(self, connection: Connection, tenant: str, thread: ReadThread) -> Head:

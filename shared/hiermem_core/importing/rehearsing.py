@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from hiermem_core.errors import ThreadNotFoundError
+from hiermem_core.errors import RedactionError, ThreadNotFoundError
 from hiermem_core.importing.messages import MARK
-from hiermem_core.importing.storing import another, conflict, continued, unchanged
-from hiermem_core.models.text import TextCleaner
+from hiermem_core.importing.storing import another, conflict, continued, refused, unchanged
 from hiermem_core.models.turns import fingerprint
 from hiermem_core.threads.drafts import cleaned
 
@@ -28,6 +28,8 @@ class Rehearsal:
     def __init__(self, thread: Thread) -> None:
         self._said: dict[str, str] = {}
         self._is_open = True
+        redaction = thread._services.memories.redaction  # noqa: SLF001 - a dry run says the same
+        self._cleaner = partial(redaction.cleaner, "turn", thread.tenant_id, thread.id)
         newest: Turn | None = None
         for turn in _turns_of(thread):
             newest = turn
@@ -50,7 +52,11 @@ class Rehearsal:
     def _outcome(self, message: Message, *, has_diverged: bool) -> ImportItem | None:
         if has_diverged and not message.has_id:
             return another(message)
-        name, said = str(message.turn.id), fingerprint(cleaned(message.turn, TextCleaner()))
+        name = str(message.turn.id)
+        try:
+            said = fingerprint(cleaned(message.turn, self._cleaner()))
+        except RedactionError as error:
+            return refused(message, error)
         known = self._said.get(name)
         if known is not None:
             is_same = message.is_archived or known == said

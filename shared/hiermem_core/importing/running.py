@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 from hiermem_core.errors import ConflictError, InvalidInputError
@@ -87,6 +88,7 @@ def run(
         include_backups=wishes.include_backups,
         metadata_limit=services.memories.metadata_limit,
         warn=lambda code: warnings.update({code: None}),
+        cleaner=partial(services.memories.redaction.cleaner, "entry", tenant.name),
     )
     if wishes.thread is not None:
         unnamed = replace(reading, thread=None)

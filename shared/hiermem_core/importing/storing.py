@@ -9,6 +9,7 @@ from hiermem_core.errors import (
     BackendError,
     BackendUnavailableError,
     QuotaExceededError,
+    RedactionError,
     ThreadNotFoundError,
     TurnConflictError,
     VersionConflictError,
@@ -68,8 +69,8 @@ def _store_run(
             return _apart(thread, messages) or [conflict(messages[0])]
         except BackendUnavailableError:
             raise
-        except (QuotaExceededError, BackendError) as error:
-            return _apart(thread, messages) or [_failed(messages[0], error)]
+        except (QuotaExceededError, RedactionError, BackendError) as error:
+            return _apart(thread, messages) or [refused(messages[0], error)]
         else:
             return list(_outcomes(messages, placed, last_seq))
 
@@ -156,7 +157,11 @@ def another(message: Message) -> ImportItem:
     return item(message.ref, message.position, "skipped", "conflict", detail)
 
 
-def _failed(message: Message, error: HierMemError) -> ImportItem:
-    is_quota = isinstance(error, QuotaExceededError)
-    reason: Reason = "quota_exceeded" if is_quota else "store_error"
+def refused(message: Message, error: HierMemError) -> ImportItem:
+    """Return what a report says of a message that the core refuses."""
+    reason: Reason = "store_error"
+    if isinstance(error, QuotaExceededError):
+        reason = "quota_exceeded"
+    elif isinstance(error, RedactionError):
+        reason = "rejected_by_redactor"
     return item(message.ref, message.position, "failed", reason, str(error))

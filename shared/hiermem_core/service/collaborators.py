@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.models.events import Event
     from hiermem_core.models.health import Health
+    from hiermem_core.models.redaction import Redaction
     from hiermem_core.protocols import Backend, Clock
     from hiermem_core.service.background import Background
     from hiermem_core.service.catching_up import CatchingUp
@@ -41,6 +42,7 @@ class Collaborators:
     clock: Clock
     merges: bool
     metadata_limit: int
+    redaction: Redaction
     tell: Callable[[Event], None]
     location: str
     check_open: Callable[[], None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import InvalidInputError
@@ -55,16 +56,8 @@ class MemoryService:
         self._shared = shared
         self._forget = forget
         self._tenant = tenant_id
-        self._writing = EntryWriting(
-            shared.backend,
-            shared.vectoriser,
-            tenant_id=tenant_id,
-            clock=shared.clock,
-            merges=shared.merges,
-            metadata_limit=shared.metadata_limit,
-            tell=shared.tell,
-            after_write=shared.after_write,
-        )
+        self._cleaner = partial(shared.redaction.cleaner, "query", tenant_id)
+        self._writing = EntryWriting(shared, tenant_id)
         self._searching = EntrySearch(
             shared.backend, shared.vectoriser, tenant_id=tenant_id, clock=shared.clock
         )
@@ -112,7 +105,7 @@ class MemoryService:
         """
         self._shared.check_open()
         shared, now = self._shared, self._shared.clock.now()
-        entry_id, place = one_name(entry_id, namespace, key)
+        entry_id, place = one_name(entry_id, namespace, key, self._cleaner())
         generation = 0 if entry_id is None else shared.backend.generation(self._tenant)
         if entry_id is not None and not include_embedding:
             cached = shared.cache.get(self._tenant, entry_id, generation, now)
@@ -171,7 +164,7 @@ class MemoryService:
             InvalidInputError: Neither an id nor a key was given, or both.
         """
         self._shared.check_open()
-        entry_id, place = one_name(entry_id, namespace, key)
+        entry_id, place = one_name(entry_id, namespace, key, self._cleaner())
         if entry_id is None:
             return self._writing.remove_key(*place)
         return self._writing.remove([entry_id])[entry_id]
@@ -189,8 +182,9 @@ class MemoryService:
             EmbedderMismatchError: The location's vectors are by another embedder.
         """
         self._shared.check_open()
-        asked = as_query(query, fields)
-        restrictions = restrictions_of(asked)
+        cleaner = self._cleaner()
+        asked = as_query(query, fields, cleaner)
+        restrictions = restrictions_of(asked, cleaner)
         mode = self._searching.mode_of(asked)
         if needs_vectors(asked, mode):
             self._shared.before_search(self._tenant)
@@ -258,7 +252,8 @@ class MemoryService:
         """
         self._shared.check_open()
         items = checked_items(entries)
-        gone, living = places_of(deleting), places_of(refreshing)
+        cleaner = self._cleaner()
+        gone, living = places_of(deleting, cleaner), places_of(refreshing, cleaner)
         if not (items or gone or living):
             return []
         return self._writing.write(items, deleting=gone, refreshing=living)

@@ -13,7 +13,6 @@ from hiermem_core.models.entries import expiry_of
 from hiermem_core.models.ids import new_id
 from hiermem_core.models.moments import to_the_millisecond
 from hiermem_core.models.results import Failure
-from hiermem_core.models.text import TextCleaner
 from hiermem_core.service.checking import as_entry_draft, checked_draft, checked_fields
 from hiermem_core.service.checking_vectors import check_embedding
 from hiermem_core.service.ledger import Ledger
@@ -26,50 +25,33 @@ from hiermem_core.service.storing import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from hiermem_core.backends.records import Text
     from hiermem_core.backends.restrictions import Restrictions
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
-    from hiermem_core.models.events import Event
-    from hiermem_core.protocols import Backend, Clock, EntryWriter
+    from hiermem_core.models.text import TextCleaner
+    from hiermem_core.protocols import EntryWriter
+    from hiermem_core.service.collaborators import Collaborators
     from hiermem_core.service.storing import Standing
-    from hiermem_core.service.vectorising import Vectoriser
 
 
 _CLEARED_AT_ONCE = 1000
 
 
 class EntryWriting:
-    """Write entries of one tenant.
+    """Write entries of one tenant."""
 
-    Args:
-        merges: An entry that says the same as a living one is counted, not stored again.
-        metadata_limit: Bytes of an entry's metadata as JSON.
-        tell: Takes the events of a change, after its commit.
-        after_write: Told of the tenant after each commit.
-    """
-
-    def __init__(
-        self,
-        backend: Backend,
-        vectoriser: Vectoriser,
-        *,
-        tenant_id: str,
-        clock: Clock,
-        merges: bool,
-        metadata_limit: int,
-        tell: Callable[[Event], None],
-        after_write: Callable[[str], None],
-    ) -> None:
-        self._backend = backend
-        self._vectoriser = vectoriser
+    def __init__(self, shared: Collaborators, tenant_id: str) -> None:
+        self._backend = shared.backend
+        self._vectoriser = shared.vectoriser
         self._tenant = tenant_id
-        self._clock = clock
-        self._merges = merges
-        self._metadata_limit = metadata_limit
-        self._tell = tell
-        self._go_on = after_write
+        self._clock = shared.clock
+        self._merges = shared.merges
+        self._metadata_limit = shared.metadata_limit
+        self._redaction = shared.redaction
+        self._tell = shared.tell
+        self._go_on = shared.after_write
 
     def check(self, items: Sequence[Any]) -> tuple[dict[int, EntryDraft], list[Failure], int]:
         """Return the drafts that can be stored, by place, and the failures of the others.
@@ -81,7 +63,7 @@ class EntryWriting:
         cleaned = 0
         lengths: set[int] = set()
         for place, item in enumerate(items):
-            cleaner = TextCleaner()
+            cleaner = self._redaction.cleaner("entry", self._tenant)
             try:
                 drafts[place] = self._checked(as_entry_draft(item, {}), cleaner, lengths)
                 cleaned += cleaner.replaced
@@ -105,7 +87,7 @@ class EntryWriting:
 
     def store_one(self, draft: EntryDraft) -> MemoryEntry:
         """Store one draft as given, and return the entry."""
-        cleaner = TextCleaner()
+        cleaner = self._redaction.cleaner("entry", self._tenant)
         ready = {0: self._checked(draft, cleaner, set())}
         stored, failed, _ = self.store(ready, cleaned=cleaner.replaced)
         if failed:
@@ -203,7 +185,7 @@ class EntryWriting:
         answers: dict[str, MemoryEntry | None] = {one[0]: None for one in changes}
         cleaned = 0
         for place, (entry_id, given, _) in enumerate(changes):
-            cleaner = TextCleaner()
+            cleaner = self._redaction.cleaner("entry", self._tenant)
             try:
                 fields = checked_fields(given, cleaner, metadata_limit=self._metadata_limit)
                 if fields.get("embedding") is not None:

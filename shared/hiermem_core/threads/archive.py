@@ -30,7 +30,7 @@ class ArchivingStore(ThreadStore):
     ) -> TurnList:
         """Store turns at the end of a thread as archived ones; the first creates it."""
         self._database.check_open()
-        ready, changed = self._ready(turns)
+        ready, changed = self._preparing.all(tenant_id, thread_id, turns)
         if not ready:
             return TurnList()
         with self._table.transaction(tenant_id) as connection:
@@ -45,7 +45,7 @@ class ArchivingStore(ThreadStore):
         self, tenant_id: str, thread_id: str, turns: Sequence[TurnLike], status: Status
     ) -> TurnList:
         """Give a thread these turns alone, in one transaction; all others are deleted for good."""
-        ready, changed = self._ready(turns)
+        ready, changed = self._preparing.all(tenant_id, thread_id, turns)
         with self._table.transaction(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None and not ready:

@@ -5,14 +5,13 @@ Everything that needs no database (checking, cleaning, counting) happens before 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, delete, insert, select, update
 
 from hiermem_core.errors import (
     InvalidInputError,
-    LimitExceededError,
     NotFoundError,
     VersionConflictError,
 )
@@ -20,16 +19,12 @@ from hiermem_core.models import events
 from hiermem_core.models.ids import check_name
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import dump_json
-from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.threads import TurnList
 from hiermem_core.storage import tables
 from hiermem_core.storage.database import slices
 from hiermem_core.threads import reading
-from hiermem_core.threads.counting import stored_counts
-from hiermem_core.threads.drafts import TurnLike, cleaned, cleaned_drafts
 from hiermem_core.threads.notes import unlearn
 from hiermem_core.threads.placing import (
-    counted,
     edited,
     new_among,
     placed_after,
@@ -43,31 +38,22 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from hiermem_core.backends.turn_rows import TurnRows
-    from hiermem_core.models.turns import Turn, TurnDraft
-    from hiermem_core.protocols import Clock, TokenCounter
+    from hiermem_core.models.turns import Turn
+    from hiermem_core.protocols import Clock
     from hiermem_core.storage.database import Database
+    from hiermem_core.threads.drafts import TurnLike
+    from hiermem_core.threads.preparing import Changed, Preparing
     from hiermem_core.threads.reading import Head
     from hiermem_core.threads.turn_table import TurnTable
 
 _T = tables.turns.c
-
-BATCH_LIMIT = 10_000
-"""Turns of one append."""
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """What of given turns could not be stored as it was."""
-
-    characters: int = 0
-    paths: tuple[str, ...] = ()
 
 
 class ThreadStore:
     """Write turns: in order, durably, and harmlessly when repeated.
 
     Args:
-        counter: Its counts are stored with the turns; a turn it fails on is stored without.
+        preparing: Makes turns ready to be stored.
         rows: Makes turns searchable, in the transaction that stores them.
         tell: Takes the events of a change, after its commit.
         after_write: Told of the tenant after a commit.
@@ -79,7 +65,7 @@ class ThreadStore:
         database: Database,
         *,
         clock: Clock,
-        counter: TokenCounter,
+        preparing: Preparing,
         rows: TurnRows,
         tell: Callable[[events.Event], None],
         after_write: Callable[[str], None],
@@ -88,7 +74,7 @@ class ThreadStore:
         self._table = table
         self._database = database
         self._clock = clock
-        self._counter = counter
+        self._preparing = preparing
         self._rows = rows
         self._tell = tell
         self._after_write = after_write
@@ -113,7 +99,7 @@ class ThreadStore:
             VersionConflictError: `expected_seq` is not the newest seq. Nothing was stored.
         """
         self._database.check_open()
-        ready, changed = self._ready(turns)
+        ready, changed = self._preparing.all(tenant_id, thread_id, turns)
         if not ready and not removing:
             return TurnList()
         with self._table.transaction(tenant_id) as connection:
@@ -136,7 +122,7 @@ class ThreadStore:
 
         Turns that stand at the same place already, dump included, are left as they are.
         """
-        ready, changed = self._ready(turns)
+        ready, changed = self._preparing.all(tenant_id, thread_id, turns)
         with self._table.transaction(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None and not ready:
@@ -171,10 +157,10 @@ class ThreadStore:
         with self._database.read() as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             old = self._require_turn(connection, head, turn_id)
-        cleaner = TextCleaner()
         who = old.user_id if user_id is None else user_id
-        draft = cleaned(replace(old, content=content, parts=(), origin=None, user_id=who), cleaner)
-        counts = self._counts(draft)
+        bare = replace(old, content=content, parts=(), origin=None, user_id=who)
+        draft, changed = self._preparing.one(tenant_id, thread_id, bare)
+        counts = self._preparing.counts(draft)
         with self._table.transaction(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             old = self._require_turn(connection, head, turn_id)
@@ -183,7 +169,7 @@ class ThreadStore:
             self._recount(connection, head)
             unlearn(connection, head, [new.seq])
         self._tell(events.TurnEdited(tenant_id, thread_id, new.seq, new.revision))
-        self._announce(tenant_id, thread_id, [], Changed(cleaner.replaced))
+        self._announce(tenant_id, thread_id, [], changed)
         return new
 
     def delete_turns(
@@ -248,20 +234,6 @@ class ThreadStore:
         self._recount(connection, head)
         left = select(_T.seq).where(_T.thread == head.number).limit(1)
         return connection.execute(left).first() is not None
-
-    def _ready(self, turns: Sequence[TurnLike]) -> tuple[list[Turn], Changed]:
-        if isinstance(turns, str | bytes) or not hasattr(turns, "__iter__"):
-            raise InvalidInputError("turns", "must be a list of turns")
-        cleaner = TextCleaner()
-        drafts = cleaned_drafts(turns, cleaner)
-        if len(drafts) > BATCH_LIMIT:
-            raise LimitExceededError("turns", limit=BATCH_LIMIT, actual=len(drafts))
-        paths = tuple(path for draft in drafts for path in draft.replaced)
-        ready = [counted(draft, self._counts(draft)) for draft in drafts]
-        return ready, Changed(cleaner.replaced, paths)
-
-    def _counts(self, draft: TurnDraft) -> dict[str, int]:
-        return stored_counts(draft, self._counter)
 
     def _create(self, connection: Connection, tenant_id: str, thread_id: str) -> Head:
         now = to_milliseconds(self._clock.now())

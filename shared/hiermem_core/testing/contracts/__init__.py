@@ -53,6 +53,7 @@ from hiermem_core.testing.contracts.properties_notes import NotesPropertiesContr
 from hiermem_core.testing.contracts.quotas import QuotaContract
 from hiermem_core.testing.contracts.recalled_context import RecalledContextContract
 from hiermem_core.testing.contracts.recalling import RecallContract
+from hiermem_core.testing.contracts.redacting import RedactionContract
 from hiermem_core.testing.contracts.searching import SearchContract
 from hiermem_core.testing.contracts.searching_filters import FilterContract
 from hiermem_core.testing.contracts.searching_vectors import SemanticContract
@@ -93,6 +94,7 @@ __all__ = [
     "QuotaContract",
     "RecallContract",
     "RecalledContextContract",
+    "RedactionContract",
     "RefusalContract",
     "ReindexContract",
     "RolledBackContract",
