@@ -16,11 +16,12 @@ from hiermem_core.errors import (
     EmbedderMismatchError,
     InvalidInputError,
     LimitExceededError,
+    QuotaExceededError,
     RedactionError,
 )
 from hiermem_core.exporting.forms import read_entry, read_thread, read_turn
 from hiermem_core.exporting.reader import check_export, lines_of
-from hiermem_core.exporting.report import ReadItem, Tally
+from hiermem_core.exporting.report import QUOTA, ReadItem, Tally
 from hiermem_core.exporting.threads import Stretch
 from hiermem_core.models.ids import check_name
 from hiermem_core.models.moments import to_milliseconds
@@ -266,14 +267,20 @@ class _Run:
         thread = self._thread
         if thread is None:
             return
-        taken = self._threads.take(
-            self._tenant,
-            Stretch(thread, turns, is_last=is_last, is_apart=self._is_apart),
-            self._vectors,
-            on_conflict=self._wish.on_conflict,
-            vectors_by=self._vectors_by,
-            dry_run=self._wish.dry_run,
-        )
+        try:
+            taken = self._threads.take(
+                self._tenant,
+                Stretch(thread, turns, is_last=is_last, is_apart=self._is_apart),
+                self._vectors,
+                on_conflict=self._wish.on_conflict,
+                vectors_by=self._vectors_by,
+                dry_run=self._wish.dry_run,
+            )
+        except QuotaExceededError as error:
+            for turn, _ in turns:
+                item = ReadItem("turn", str(turn.id), "failed", QUOTA, str(error))
+                self._tally.add("turn", item)
+            return
         self._is_apart = self._is_apart or taken.is_apart
         self._tally.threads[thread.thread_id] = None
         for outcome in taken.outcomes:
