@@ -113,7 +113,7 @@ def test_an_export_is_taken_in_up_to_the_quota(opened, tmp_path):
         said = [{"role": "user", "content": "x" * 5} for _ in range(4)]
         before.tenant("alice").thread("t").append(said)
         before.tenant("alice").export(tmp_path / "export.jsonl")
-    alice = opened("after", quota=Quota(max_entries=2, max_bytes=25))
+    alice = opened("after", quota=Quota(max_entries=2, max_bytes=28))
 
     report = alice.import_export(tmp_path / "export.jsonl", batch_size=2)
 
