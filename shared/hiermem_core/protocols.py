@@ -214,6 +214,9 @@ class EntryReader(Protocol):
     def vectors_of(self, number: int) -> Sequence[tuple[float, ...]]:
         """Return the vectors of a row, as given: one, or one a passage; none while it waits."""
 
+    def turn_roles(self, ids: Collection[str]) -> Mapping[str, str]:
+        """Return the roles of those of the tenant's active turns that have these ids."""
+
 
 class EntryWriter(EntryReader, Protocol):
     """A write transaction on the entries of one tenant; it sees what it wrote."""

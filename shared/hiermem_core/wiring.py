@@ -19,7 +19,7 @@ from hiermem_core.backends.quotas import Quotas
 from hiermem_core.backends.sql import SqlBackend
 from hiermem_core.backends.sql_filters import metadata_index_ddl
 from hiermem_core.backends.staging import StagedVectors
-from hiermem_core.backends.turn_rows import TurnRows
+from hiermem_core.backends.turn_rows import TurnRows, roles_of_turns
 from hiermem_core.backends.vector_rows import VectorRows
 from hiermem_core.backends.vector_search import VectorSearch
 from hiermem_core.backends.waiting import WaitingRows
@@ -56,7 +56,7 @@ from hiermem_core.vector_index.applying import IndexTeller
 from hiermem_core.vector_index.indexer import Indexer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Mapping
 
     from hiermem_core.given import Given
     from hiermem_core.models.events import Event
@@ -185,7 +185,13 @@ class Wiring:
     @cached_property
     def backend(self) -> Backend:
         """Keeps the entries."""
-        return InMemoryBackend(self.quotas) if self.settings.backend == "in_memory" else self.rows
+        if self.settings.backend != "in_memory":
+            return self.rows
+        return InMemoryBackend(self.quotas, self._turn_roles)
+
+    def _turn_roles(self, tenant: str, ids: Collection[str]) -> Mapping[str, str]:
+        with self.database.read() as connection:
+            return roles_of_turns(connection, tenant, ids)
 
     @cached_property
     def backends(self) -> tuple[Backend, ...]:

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +36,7 @@ from hiermem_core.ranking.words import bm25, plain_words, query_words
 from hiermem_core.vector_index.retrying import Retry, after_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
     from hiermem_core.backends.records import Attempt, MadeVector, Vector
@@ -49,7 +50,12 @@ class InMemoryBackend:
     name = "in_memory"
     modes = frozenset({"keyword", "semantic", "hybrid"})
 
-    def __init__(self, quotas: Quotas | None = None) -> None:
+    def __init__(
+        self,
+        quotas: Quotas | None = None,
+        turn_roles: Callable[[str, Collection[str]], Mapping[str, str]] = lambda _tenant, _ids: {},
+    ) -> None:
+        self._turn_roles = turn_roles
         self._quotas = quotas or Quotas(None, lambda _: None)
         self._stores: dict[str, Store] = {}
         self._lock = threading.RLock()
@@ -70,6 +76,7 @@ class InMemoryBackend:
             store = self._store(tenant)
             writer = InMemoryWriter(dict(store.rows), now, self._next_number, self._counts)
             writer.usage = store.usage
+            writer.turn_roles = partial(self._turn_roles, tenant)
             writer.gate = Gate(
                 self._quotas.quota,
                 to_milliseconds(now),

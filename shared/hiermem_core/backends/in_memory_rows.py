@@ -54,6 +54,7 @@ class InMemoryReader:
     def __init__(self, rows: dict[int, Row], now: datetime) -> None:
         self.rows = rows
         self.now = now
+        self.turn_roles: Callable[[Collection[str]], Mapping[str, str]] = lambda _: {}
 
     def by_id(self, ids: Collection[str]) -> Mapping[str, Kept]:
         """Return those that exist."""

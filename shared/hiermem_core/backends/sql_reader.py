@@ -24,11 +24,12 @@ from hiermem_core.backends.sql_restrictions import (
     within,
 )
 from hiermem_core.backends.sql_rows import entry_of, kept_of
+from hiermem_core.backends.turn_rows import roles_of_turns
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import load_json
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.given import as_given
-from hiermem_core.storage.tables import memory_entries, vectors
+from hiermem_core.storage.tables import is_derived, memory_entries, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -127,12 +128,16 @@ class SqlReader:
     def derivations(self) -> dict[str, Derivation]:
         """Return by id how each entry was derived that was, expired ones too."""
         query = select(_E.id, _E.number, _E.derived_from).where(
-            _E.tenant == self.tenant, _E.derived_from != "[]"
+            _E.tenant == self.tenant, is_derived
         )
         return {
             name: Derivation(number, tuple(load_json(sources)))
             for name, number, sources in self.connection.execute(query)
         }
+
+    def turn_roles(self, ids: Collection[str]) -> dict[str, str]:
+        """Return the roles of those of the tenant's active turns that have these ids."""
+        return roles_of_turns(self.connection, self.tenant, ids)
 
     def vector_count(self) -> int:
         """Return how many vectors are kept, of entries and turns, by whatever embedder."""

@@ -15,6 +15,7 @@ from hiermem_core.models.moments import to_the_millisecond
 from hiermem_core.models.results import Failure
 from hiermem_core.service.checking import as_entry_draft, checked_draft, checked_fields
 from hiermem_core.service.checking_vectors import check_embedding
+from hiermem_core.service.derivation import remove_with_derived
 from hiermem_core.service.ledger import Ledger
 from hiermem_core.service.storing import (
     changed_entry,
@@ -137,6 +138,7 @@ class EntryWriting:
     ) -> MemoryEntry:
         now = writer.now
         entry, old = entry_to_write(draft, standing, now=now, fresh_id=new_id(now))
+        entry = ledger.within_sources(entry)
         writer.admit(entry, None if old is None else old.entry)
         awaits = self._vectoriser.awaits
         write = write_of(entry, old, vector, awaits=awaits, digest=standing.digest)
@@ -209,7 +211,7 @@ class EntryWriting:
                     if not fields:
                         answers[entry_id] = old.entry
                         continue
-                    entry = changed_entry(old.entry, fields, now=now)
+                    entry = ledger.within_sources(changed_entry(old.entry, fields, now=now))
                     check_embedding(embedded_text(entry), fields.get("embedding"))
                     ledger.check_key(entry)
                     writer.admit(entry, old.entry)
@@ -265,25 +267,24 @@ class EntryWriting:
         """Remove entries; say for each id whether there was one."""
         with self._backend.write(self._tenant, self._clock.now()) as writer:
             found = writer.by_id(set(ids))
-            writer.remove([kept.number for kept in found.values()])
-        answers = {entry_id: entry_id in found for entry_id in ids}
-        for entry_id, was_there in answers.items():
-            if was_there:
-                self._tell(events.EntryDeleted(self._tenant, entry_id))
+            gone = remove_with_derived(writer, {k.number: i for i, k in found.items()})
+        for entry_id in gone.values():
+            self._tell(events.EntryDeleted(self._tenant, entry_id))
         self._after_write([], 0)
-        return answers
+        return {entry_id: entry_id in found for entry_id in ids}
 
     def remove_key(self, namespace: str, key: str) -> bool:
         """Remove the entry that bears a key at the moment of the removal; say whether one did."""
         place = (namespace, key)
         with self._backend.write(self._tenant, self._clock.now()) as writer:
             kept = writer.by_key({place}).get(place)
-            if kept is not None:
-                writer.remove([kept.number])
-        if kept is not None:
-            self._tell(events.EntryDeleted(self._tenant, kept.entry.id))
+            chosen = {} if kept is None else {kept.number: kept.entry.id}
+            gone = remove_with_derived(writer, chosen)
+        for entry_id in gone.values():
+            self._tell(events.EntryDeleted(self._tenant, entry_id))
+        if gone:
             self._after_write([], 0)
-        return kept is not None
+        return bool(gone)
 
     def write(
         self,
@@ -315,7 +316,7 @@ class EntryWriting:
             named = {name: kept for name, kept in others.items() if kept.entry.id not in ids}
             gone = {named[name].number: named[name].entry.id for name in deleting if name in named}
             writer.put(ledger.writes)
-            writer.remove(list(gone))
+            gone = remove_with_derived(writer, gone)
             writer.refresh(
                 {
                     kept.number: moment
@@ -340,7 +341,7 @@ class EntryWriting:
             with self._backend.write(self._tenant, self._clock.now()) as writer:
                 found = writer.listed(restrictions, limit=_CLEARED_AT_ONCE)
                 kept = writer.by_id({entry.id for entry in found})
-                writer.remove([one.number for one in kept.values()])
+                remove_with_derived(writer, {one.number: i for i, one in kept.items()})
             removed += len(found)
             if len(found) < _CLEARED_AT_ONCE:
                 self._go_on(self._tenant)

@@ -73,7 +73,9 @@ def _add_learning(connection: Connection) -> None:
 
 
 def _add_usage(connection: Connection) -> None:
-    """Count what each tenant keeps, as quotas do."""
+    """Count what each tenant keeps, as quotas do, and find derived entries by an index."""
+    for index in tables.memory_entries.indexes:
+        index.create(connection, checkfirst=True)
     for column in ("entries", "bytes", "minute_ms", "minute_writes"):
         _add_column(connection, "tenants", column, "BIGINT NOT NULL DEFAULT 0")
     tenants, entries, threads = tables.tenants, tables.memory_entries, tables.threads

@@ -21,6 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
     event,
     false,
+    literal_column,
 )
 
 if TYPE_CHECKING:
@@ -252,6 +253,16 @@ Index(
     _E.expires_at,
     sqlite_where=_E.expires_at.is_not(None),
     postgresql_where=_E.expires_at.is_not(None),
+)
+
+is_derived = _E.derived_from != literal_column("'[]'")
+"""Says that an entry was derived, in words that its index is found by."""
+
+Index(
+    "memory_entries_by_derivation",
+    _E.tenant,
+    sqlite_where=is_derived,
+    postgresql_where=is_derived,
 )
 
 entry_tags = Table(

@@ -50,6 +50,7 @@ from hiermem_core.testing.contracts.memory import ThreadMemoryContract
 from hiermem_core.testing.contracts.observing import ObservingContract, RolledBackContract
 from hiermem_core.testing.contracts.properties import ContextPropertiesContract
 from hiermem_core.testing.contracts.properties_notes import NotesPropertiesContract
+from hiermem_core.testing.contracts.provenance import ProvenanceContract
 from hiermem_core.testing.contracts.quotas import QuotaContract
 from hiermem_core.testing.contracts.recalled_context import RecalledContextContract
 from hiermem_core.testing.contracts.recalling import RecallContract
@@ -91,6 +92,7 @@ __all__ = [
     "ObservingContract",
     "PassageContract",
     "PersistenceContract",
+    "ProvenanceContract",
     "QuotaContract",
     "RecallContract",
     "RecalledContextContract",
