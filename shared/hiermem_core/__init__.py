@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     )
     from hiermem_core.learning.chat_models import as_chat_model
     from hiermem_core.models import events
+    from hiermem_core.models.audit import AuditRecord
     from hiermem_core.models.calls import CallMeta, Completion, PromptMessage
     from hiermem_core.models.context import Context, Receipt, Section
     from hiermem_core.models.entries import EntryDraft, EntryUpdate, MemoryEntry
@@ -124,6 +125,7 @@ __all__ = [
     "AsyncMemoryService",
     "AsyncTenant",
     "AsyncThread",
+    "AuditRecord",
     "BackendError",
     "BackendUnavailableError",
     "BackupReport",
@@ -251,6 +253,7 @@ _HOMES = {
     "AsyncMemoryService": "aio",
     "AsyncTenant": "aio",
     "AsyncThread": "aio",
+    "AuditRecord": "models.audit",
     "BackendError": "errors",
     "BackendUnavailableError": "errors",
     "BackupReport": "exporting.backups",

@@ -139,14 +139,18 @@ class HierMem:
         """The counter whose figures are stored with the turns."""
         return self._services.counter
 
-    def tenant(self, name: str) -> Tenant:
+    def tenant(self, name: str, *, actor: str | None = None) -> Tenant:
         """Return the handle of a tenant; tenants need no creation.
+
+        Args:
+            actor: Who acts, for the audit log.
 
         Raises:
             MissingIdentityError: The name is empty.
         """
         self._services.database.check_open()
-        return Tenant(self._services, check_name("tenant", name))
+        who = None if actor is None else check_name("actor", actor)
+        return Tenant(self._services, check_name("tenant", name), actor=who)
 
     def health(self) -> Health:
         """Write, read, find and delete a canary in each store, that no tenant sees, and report.

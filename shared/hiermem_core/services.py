@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.backends.modes import MODES
+from hiermem_core.backends.tenants import turn_generation_of
 from hiermem_core.clock import SystemClock
 from hiermem_core.embedding.adapters import as_embedder
 from hiermem_core.embedding.minilm import default_embedder
@@ -67,6 +68,12 @@ class Services:
     doctoring: Doctoring
     reindexing: Reindexing
     pool: Pool
+
+    def generation(self, tenant_id: str) -> tuple[int, int]:
+        """Return how often the entries and the searched turns of a tenant were changed."""
+        self.database.check_open()
+        entries = self.memories.backend.generation(tenant_id)
+        return entries, turn_generation_of(self.database, tenant_id)
 
     def close(self, timeout: float | None) -> None:
         """End what runs and close the files."""

@@ -38,6 +38,8 @@ class Options(TypedDict, total=False):
     index_turns: bool
     part_gap_hours: float
     recall_share: float
+    audit: bool
+    audit_reads: bool
     durability: DurabilityName
     busy_seconds: float
     window_exchanges: int | None
@@ -72,6 +74,8 @@ class HierMemSettings(BaseSettings):
         part_gap_hours: A longer pause begins a new part of a thread.
         recall_share: Of what a context's mandatory parts leave, recalled turns and entries take at
             most this; the window gets the rest.
+        audit: Record who did what to which ids, in a log that only grows.
+        audit_reads: Record reads in it too.
         durability: `"process"` survives a kill, `"power"` a power cut too.
         busy_seconds: How long a write waits for other writers.
         window_exchanges: Exchanges beside the current one at most; `None`: the budget decides.
@@ -105,6 +109,8 @@ class HierMemSettings(BaseSettings):
     index_turns: bool = True
     part_gap_hours: float = Field(default=4.0, gt=0)
     recall_share: float = Field(default=0.8, ge=0, le=1)
+    audit: bool = False
+    audit_reads: bool = False
     durability: DurabilityName = "process"
     busy_seconds: float = Field(default=30.0, ge=0)
     window_exchanges: int | None = Field(default=None, ge=0)

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from hiermem_core.exporting.taking import Wish
 from hiermem_core.models.health import TenantStats
 from hiermem_core.models.ids import check_name
+from hiermem_core.operations import watched
 from hiermem_core.recall.recaller import asked_of
 from hiermem_core.service.memory_service import MemoryService
+from hiermem_core.storage.audit_log import records_of
 from hiermem_core.storage.migrations import SCHEMA_VERSION
-from hiermem_core.thread import Thread, check_page, generation_of
+from hiermem_core.thread import Thread, check_page
 from hiermem_core.threads import reading
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.exporting.entries import OnConflict
     from hiermem_core.exporting.report import ExportReport, ReadReport
+    from hiermem_core.models.audit import AuditRecord
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
     from hiermem_core.models.queries import RecallResult, RecallThreads
     from hiermem_core.models.results import ForgetReceipt
@@ -29,14 +32,21 @@ if TYPE_CHECKING:
     from hiermem_core.services import Services
 
 
+@watched(writes="import_export", reads="recall export")
 class Tenant:
-    """Everything of one tenant. Another tenant's things do not exist here."""
+    """Everything of one tenant. Another tenant's things do not exist here.
 
-    def __init__(self, services: Services, name: str) -> None:
+    Attributes:
+        actor: Who acts, for the audit log.
+    """
+
+    def __init__(self, services: Services, name: str, *, actor: str | None = None) -> None:
         self.name = name
+        self.actor = actor
         self._services = services
+        self._watch = (services.memories.operations, name, None, actor)
         self._memory = MemoryService(
-            services.memories, tenant_id=name, forget=services.forgetting.forget
+            services.memories, name, actor, forget=services.forgetting.forget
         )
 
     @property
@@ -125,14 +135,15 @@ class Tenant:
     def thread(self, thread_id: str) -> Thread:
         """Return the handle of a thread; the first append creates it."""
         self._services.database.check_open()
-        return Thread(self._services, self.name, check_name("thread", thread_id))
+        name = check_name("thread", thread_id)
+        return Thread(self._services, self.name, name, actor=self.actor)
 
     def generation(self) -> tuple[int, int]:
         """Return figures that change with everything that can change what is recalled.
 
         Those of the entries, and of the turns that are searched; in every process at once.
         """
-        return generation_of(self._services, self.name)
+        return self._services.generation(self.name)
 
     def threads(self, *, limit: int = 1000, offset: int = 0) -> list[ThreadInfo]:
         """Return this tenant's threads in the order of their first turn."""
@@ -211,6 +222,15 @@ class Tenant:
             batch_size=batch_size,
         )
         return self._services.exports.taking.take(self.name, source, wish, progress=progress)
+
+    def audit(self, *, after: int = 0, limit: int = 1000) -> list[AuditRecord]:
+        """Return what the audit log says of this tenant, oldest first; see `audit` of `open`.
+
+        Args:
+            after: Only records of a higher number.
+        """
+        check_page(limit, after)
+        return records_of(self._services.database, self.name, after=after, limit=limit)
 
     def stats(self) -> TenantStats:
         """Return what this tenant has stored."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from hiermem_core.backends.quotas import Quotas
 from hiermem_core.backends.sql import SqlBackend
 from hiermem_core.backends.sql_filters import metadata_index_ddl
 from hiermem_core.backends.staging import StagedVectors
-from hiermem_core.backends.turn_rows import TurnRows, roles_of_turns
+from hiermem_core.backends.turn_rows import TurnRows, roles_in
 from hiermem_core.backends.vector_rows import VectorRows
 from hiermem_core.backends.vector_search import VectorSearch
 from hiermem_core.backends.waiting import WaitingRows
@@ -54,9 +54,10 @@ from hiermem_core.threads.sliding_window import SlidingWindow
 from hiermem_core.threads.turn_table import TurnTable
 from hiermem_core.vector_index.applying import IndexTeller
 from hiermem_core.vector_index.indexer import Indexer
+from hiermem_core.watchers import operations_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable
 
     from hiermem_core.given import Given
     from hiermem_core.models.events import Event
@@ -187,11 +188,7 @@ class Wiring:
         """Keeps the entries."""
         if self.settings.backend != "in_memory":
             return self.rows
-        return InMemoryBackend(self.quotas, self._turn_roles)
-
-    def _turn_roles(self, tenant: str, ids: Collection[str]) -> Mapping[str, str]:
-        with self.database.read() as connection:
-            return roles_of_turns(connection, tenant, ids)
+        return InMemoryBackend(self.quotas, partial(roles_in, self.database))
 
     @cached_property
     def backends(self) -> tuple[Backend, ...]:
@@ -254,6 +251,7 @@ class Wiring:
             location=str(self.database.location),
             check_open=self.database.check_open,
             health=self.health.run,
+            operations=operations_of(self.settings, self.database, self.clock),
         )
 
     @cached_property

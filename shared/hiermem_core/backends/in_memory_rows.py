@@ -12,6 +12,7 @@ from hiermem_core.backends.records import (
 )
 from hiermem_core.models.namespaces import is_within
 from hiermem_core.models.quotas import Usage
+from hiermem_core.operations import touched
 from hiermem_core.vector_index.retrying import Retry
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ class InMemoryWriter(InMemoryReader):
         for number, row in list(self.rows.items()):
             if not lives(row.entry, self.now) and _bears_a_name(row.entry, names):
                 del self.rows[number]
+        touched(write.entry.id for write in writes)
         for write in writes:
             number = self._next_number() if write.number is None else write.number
             vector = self.rows[number].vector if write.keeps_vector else write.vector
@@ -155,6 +157,7 @@ class InMemoryWriter(InMemoryReader):
 
     def remove(self, numbers: Collection[int]) -> None:
         """Remove rows with everything that hangs on them."""
+        touched(self.rows[number].entry.id for number in numbers)
         for number in numbers:
             del self.rows[number]
             self.has_changed = True

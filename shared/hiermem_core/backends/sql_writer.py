@@ -13,6 +13,7 @@ from hiermem_core.backends.sql_rows import NAMES, entry_row
 from hiermem_core.backends.tenants import count_change, known_tenant
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import dump_json, load_json
+from hiermem_core.operations import touched
 from hiermem_core.ranking.words import keyword_body
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.inserting import insert_rows
@@ -70,6 +71,7 @@ class SqlWriter(SqlReader):
         self._replace(replaced)
         self._insert(inserted)
         written = inserted | replaced
+        touched(write.entry.id for write in writes)
         self._tag(written)
         add_keywords(
             self.connection,
@@ -170,8 +172,9 @@ class SqlWriter(SqlReader):
         """
         count = 0
         for some in slices(numbers):
-            query = select(_E.number, _E.tags, entry_bytes).where(_E.number.in_(some))
-            for row, tags, size in self.connection.execute(query).all():
+            query = select(_E.number, _E.id, _E.tags, entry_bytes).where(_E.number.in_(some))
+            for row, name, tags, size in self.connection.execute(query).all():
+                touched((name,))
                 count += 1
                 self._larger -= size
                 if tags == "[]":

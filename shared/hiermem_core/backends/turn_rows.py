@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hiermem_core.backends.vector_rows import VectorRows
     from hiermem_core.models.turns import Turn
     from hiermem_core.ranking.scoring import Place
+    from hiermem_core.storage.database import Database
 
 _S, _P = searchable.c, participants.c
 _SPOKEN = frozenset({"user", "assistant"})
@@ -206,6 +207,12 @@ def participants_of(
     if threads is not None:
         query = query.where(_P.thread.in_(threads))
     return list(connection.execute(query.order_by(_P.author)).scalars())
+
+
+def roles_in(database: Database, tenant: str, ids: Collection[str]) -> dict[str, str]:
+    """Return `roles_of_turns`, of a snapshot."""
+    with database.read() as connection:
+        return roles_of_turns(connection, tenant, ids)
 
 
 def roles_of_turns(connection: Connection, tenant: str, ids: Collection[str]) -> dict[str, str]:

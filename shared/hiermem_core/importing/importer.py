@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from hiermem_core.importing.sources import find_source
+from hiermem_core.operations import performed
 
 if TYPE_CHECKING:
     import os
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from hiermem_core import AsyncTenant, Tenant
     from hiermem_core.importing.report import ImportProgress, ImportReport, StoreReport
+    from hiermem_core.operations import Kind
 
 OnConflict = Literal["skip", "overwrite", "fail"]
 AUTO = "auto"
@@ -78,7 +80,10 @@ def import_memories(
         dry_run=dry_run,
         batch_size=batch_size,
     )
-    return run(str(source), path, tenant, wishes, progress)
+    kind: Kind = "read" if dry_run else "write"
+    return performed(
+        tenant, "import_memories", kind, lambda: run(str(source), path, tenant, wishes, progress)
+    )
 
 
 def find_stores(source: str | os.PathLike[str]) -> tuple[StoreReport, ...]:

@@ -11,6 +11,7 @@ from hiermem_core.models import events
 from hiermem_core.models.entries import copy_of
 from hiermem_core.models.namespaces import format_namespace
 from hiermem_core.models.results import BulkInsertResult, BulkResult, PurgeResult
+from hiermem_core.operations import watched
 from hiermem_core.service.bulk import (
     change_of,
     delete_all,
@@ -42,7 +43,14 @@ if TYPE_CHECKING:
     from hiermem_core.protocols import Embedder
     from hiermem_core.service.collaborators import Collaborators
 
+    Forget = Callable[..., ForgetReceipt]
 
+
+@watched(
+    writes="store update delete write bulk_insert bulk_update bulk_delete clear_namespace"
+    " purge_expired forget",
+    reads="retrieve search bulk_get list_namespaces",
+)
 class MemoryService:
     """The entries of one tenant: store, find, change and forget them.
 
@@ -51,16 +59,15 @@ class MemoryService:
     """
 
     def __init__(
-        self, shared: Collaborators, *, tenant_id: str, forget: Callable[..., ForgetReceipt]
+        self, shared: Collaborators, tenant_id: str, actor: str | None, *, forget: Forget
     ) -> None:
+        self._watch = (shared.operations, tenant_id, None, actor)
         self._shared = shared
         self._forget = forget
         self._tenant = tenant_id
         self._cleaner = partial(shared.redaction.cleaner, "query", tenant_id)
         self._writing = EntryWriting(shared, tenant_id)
-        self._searching = EntrySearch(
-            shared.backend, shared.vectoriser, tenant_id=tenant_id, clock=shared.clock
-        )
+        self._searching = EntrySearch(shared, tenant_id)
 
     @property
     def tenant_id(self) -> str:

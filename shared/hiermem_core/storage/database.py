@@ -58,6 +58,9 @@ class Database:
         durability: `"process"`: a killed process loses nothing acknowledged. `"power"`: a power
             cut loses nothing either, at about a third of the single-write rate.
         busy_seconds: How long to wait for other writers.
+
+    Attributes:
+        before_commit: Called with every write transaction at its end.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Database:
         self._running = 0
         self._reading = threading.local()
         self._last_error: str | None = None
+        self.before_commit: Callable[[Connection], None] | None = None
         self._engine = _engine(location, _SYNCHRONOUS[durability], busy_seconds)
         self._watch = None if location.database is None else Watch(location.database)
         renewed_after_fork(self)
@@ -94,6 +98,8 @@ class Database:
         try:
             with self._transaction("writing", "BEGIN IMMEDIATE") as connection:
                 yield connection
+                if self.before_commit is not None:
+                    self.before_commit(connection)
                 reach("rows.before_commit")
         except BackendError as error:
             self._last_error = str(error)

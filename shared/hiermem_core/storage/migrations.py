@@ -72,8 +72,9 @@ def _add_learning(connection: Connection) -> None:
     )
 
 
-def _add_usage(connection: Connection) -> None:
-    """Count what each tenant keeps, as quotas do, and find derived entries by an index."""
+def _add_trust(connection: Connection) -> None:
+    """Count what each tenant keeps, as quotas do; find derived entries by an index; add the log."""
+    tables.audit.create(connection, checkfirst=True)
     for index in tables.memory_entries.indexes:
         index.create(connection, checkfirst=True)
     for column in ("entries", "bytes", "minute_ms", "minute_writes"):
@@ -101,7 +102,7 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     1: _add_entries,
     2: _add_passages,
     3: _add_learning,
-    4: _add_usage,
+    4: _add_trust,
 }
 """`STEPS[n]` brings schema n to n + 1, inside the transaction of the migration."""
 

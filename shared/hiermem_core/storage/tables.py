@@ -321,6 +321,25 @@ vector to the vector index, `remove` one from it. After five failed attempts a r
 Index("outbox_by_tenant", outbox.c.tenant, outbox.c.change, outbox.c.attempts, outbox.c.due_at)
 
 
+audit = Table(
+    "audit",
+    schema,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("at", BigInteger, nullable=False),
+    Column("tenant", Text, nullable=False),
+    Column("actor", Text),
+    Column("operation", Text, nullable=False),
+    Column("thread_id", Text),
+    Column("ids", Text, nullable=False),
+    Column("touched", Integer, nullable=False),
+    Column("outcome", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+"""One row an operation, or a transaction of it; rows are only ever added. No content."""
+
+Index("audit_by_tenant", audit.c.tenant, audit.c.number)
+
+
 @event.listens_for(schema, "after_create")
 def _create_keywords(_: object, connection: Connection, **__: object) -> None:
     """Create the keyword index: a row a searchable row, under its number.

@@ -9,6 +9,7 @@ from sqlalchemy import and_, delete, func, insert, select, update
 
 from hiermem_core.backends.tenants import count_bytes
 from hiermem_core.errors import QuotaExceededError
+from hiermem_core.operations import touched
 from hiermem_core.storage.sizes import turn_bytes, turn_row_bytes
 from hiermem_core.storage.tables import turns
 from hiermem_core.threads.rows import row_of
@@ -60,6 +61,7 @@ class TurnTable:
         size = sum(map(turn_row_bytes, rows))
         self._admit(connection, tenant, size, len(rows))
         connection.execute(insert(turns), rows)
+        touched(turn.id for turn in fresh)
         count_bytes(connection, tenant, size)
 
     def rewrite(self, connection: Connection, head: Head, turn: Turn) -> None:
@@ -73,11 +75,14 @@ class TurnTable:
         size = turn_row_bytes(row) - _bytes_of(connection, which)
         self._admit(connection, tenant, size, 1)
         connection.execute(update(turns).where(which).values(row))
+        touched((turn.id,))
         count_bytes(connection, tenant, size)
 
     def remove(self, connection: Connection, tenant: str, which: ColumnElement[bool]) -> None:
         """Delete rows."""
-        count_bytes(connection, tenant, -_bytes_of(connection, which))
+        rows = connection.execute(select(turns.c.id, turn_bytes).where(which)).all()
+        touched(name for name, _ in rows)
+        count_bytes(connection, tenant, -sum(size for _, size in rows))
         connection.execute(delete(turns).where(which))
 
     def _admit(self, connection: Connection, tenant: str, size: int, writes: int) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 pytest.register_assert_rewrite(*(f"{__name__}.{found.name}" for found in iter_modules(__path__)))
 
+from hiermem_core.testing.contracts.auditing import AuditContract, PersistentAuditContract
 from hiermem_core.testing.contracts.bulk import BulkContract
 from hiermem_core.testing.contracts.context import AssemblerContract
 from hiermem_core.testing.contracts.counters import TokenCounterContract
@@ -66,6 +67,7 @@ from hiermem_core.testing.contracts.working import WorkingMemoryContract
 
 __all__ = [
     "AssemblerContract",
+    "AuditContract",
     "BulkContract",
     "ContextPropertiesContract",
     "DuplicateContract",
@@ -92,6 +94,7 @@ __all__ = [
     "ObservingContract",
     "PassageContract",
     "PersistenceContract",
+    "PersistentAuditContract",
     "ProvenanceContract",
     "QuotaContract",
     "RecallContract",
