@@ -25,4 +25,6 @@ class Given:
     embedder: Any = None
     quota: Quota | None = None
     redactor: Redactor | None = None
+    tracer_provider: Any = None
+    meter_provider: Any = None
     on_embedder_change: OnEmbedderChange = "raise"

@@ -59,6 +59,8 @@ class HierMem:
         embedder: Any = None,
         redactor: Redactor | None = None,
         quota: Quota | None = None,
+        tracer_provider: Any = None,
+        meter_provider: Any = None,
         on_embedder_change: OnEmbedderChange = "raise",
         create: bool = True,
         settings: HierMemSettings | None = None,
@@ -79,6 +81,9 @@ class HierMem:
             redactor: Sees every text before it is kept, embedded, sent to a chat model, logged or
                 traced, and returns what stands in its place, or a `Reject`.
             quota: What each tenant may keep and write.
+            tracer_provider: Of OpenTelemetry; default: the global one, where the application has
+                set one before.
+            meter_provider: As `tracer_provider`.
             on_embedder_change: `"degrade"` opens a location with another embedder than its
                 vectors are by: it is searched by keywords until `reindex`.
             settings: Read from the environment when `None`; `options` win over it.
@@ -103,6 +108,8 @@ class HierMem:
             embedder=embedder,
             redactor=redactor,
             quota=quota,
+            tracer_provider=tracer_provider,
+            meter_provider=meter_provider,
             on_embedder_change=on_embedder_change,
         )
         return cls(build(place, settings, given))

@@ -15,12 +15,14 @@ from hiermem_core.embedding.minilm import default_embedder
 from hiermem_core.errors import InvalidInputError, MissingExtraError
 from hiermem_core.learning.chat_models import as_chat_model
 from hiermem_core.models.moments import to_milliseconds
+from hiermem_core.models.redaction import Redaction
 from hiermem_core.pool import Pool
 from hiermem_core.protocols import ThreadMemory, TokenCounter
 from hiermem_core.service.doctoring import Doctoring
 from hiermem_core.service.reindexing import Reindexing
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.migrations import prepare
+from hiermem_core.telemetry import telemetry_in_use
 from hiermem_core.tokens.counters import FunctionCounter
 from hiermem_core.tokens.tiktoken_counter import default_counter
 from hiermem_core.wiring import Wiring
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from hiermem_core.service.health import HealthCheck
     from hiermem_core.settings import HierMemSettings
     from hiermem_core.storage.location import Location
+    from hiermem_core.telemetry import Telemetry
     from hiermem_core.threads.archive import ArchivingStore
 
 _logger = logging.getLogger(__name__)
@@ -104,6 +107,14 @@ def build(location: Location, settings: HierMemSettings, given: Given) -> Servic
         factor=settings.token_factor,
         download=settings.tiktoken_download,
     )
+    telemetry = telemetry_in_use(
+        str(location),
+        tracer_provider=given.tracer_provider,
+        meter_provider=given.meter_provider,
+        redaction=Redaction(given.redactor),
+        with_content=settings.trace_content,
+    )
+    is_new = not location.exists
     database = _prepared(location, settings, clock)
     try:
         wiring = Wiring(
@@ -112,14 +123,19 @@ def build(location: Location, settings: HierMemSettings, given: Given) -> Servic
             given,
             counter=counter,
             clock=clock,
-            tell=_teller(given.observer),
+            tell=_teller(given.observer, telemetry),
             embedder=_embedder_for(settings, given.embedder),
             chat_model=_chat_model_for(settings, given.chat_model),
+            telemetry=telemetry,
         )
         services = _services(wiring)
         if wiring.upkeep.listing.is_due():
             wiring.upkeep.listing.list_all()
         wiring.forgetting.resume()
+        if telemetry is not None:
+            telemetry.observe(services)
+            if is_new:
+                telemetry.created()
     except BaseException:  # no database stays open, whatever it is
         database.close()
         raise
@@ -194,8 +210,10 @@ def _check_backend(backend: str) -> None:
         raise MissingExtraError("chroma", feature='backend="chroma"')
 
 
-def _teller(observer: Observer | None) -> Callable[[Event], None]:
+def _teller(observer: Observer | None, telemetry: Telemetry | None) -> Callable[[Event], None]:
     def tell(event: Event) -> None:
+        if telemetry is not None:
+            telemetry.tell(event)
         if observer is None:
             return
         try:

@@ -40,6 +40,7 @@ class Options(TypedDict, total=False):
     recall_share: float
     audit: bool
     audit_reads: bool
+    trace_content: bool
     durability: DurabilityName
     busy_seconds: float
     window_exchanges: int | None
@@ -76,6 +77,7 @@ class HierMemSettings(BaseSettings):
             most this; the window gets the rest.
         audit: Record who did what to which ids, in a log that only grows.
         audit_reads: Record reads in it too.
+        trace_content: Put queries and records into OpenTelemetry spans, redacted.
         durability: `"process"` survives a kill, `"power"` a power cut too.
         busy_seconds: How long a write waits for other writers.
         window_exchanges: Exchanges beside the current one at most; `None`: the budget decides.
@@ -111,6 +113,7 @@ class HierMemSettings(BaseSettings):
     recall_share: float = Field(default=0.8, ge=0, le=1)
     audit: bool = False
     audit_reads: bool = False
+    trace_content: bool = False
     durability: DurabilityName = "process"
     busy_seconds: float = Field(default=30.0, ge=0)
     window_exchanges: int | None = Field(default=None, ge=0)

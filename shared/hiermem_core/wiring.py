@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     )
     from hiermem_core.settings import HierMemSettings
     from hiermem_core.storage.database import Database
+    from hiermem_core.telemetry import Telemetry
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Wiring:
 
     Attributes:
         tell: Takes events, after their commit.
+        telemetry: Watches operations; `None`: OpenTelemetry is not in use.
     """
 
     database: Database
@@ -90,6 +92,7 @@ class Wiring:
     tell: Callable[[Event], None]
     embedder: Embedder | None
     chat_model: ChatModel | None
+    telemetry: Telemetry | None
 
     @cached_property
     def indexer(self) -> Indexer:
@@ -251,7 +254,7 @@ class Wiring:
             location=str(self.database.location),
             check_open=self.database.check_open,
             health=self.health.run,
-            operations=operations_of(self.settings, self.database, self.clock),
+            operations=operations_of(self.settings, self.database, self.clock, self.telemetry),
         )
 
     @cached_property
