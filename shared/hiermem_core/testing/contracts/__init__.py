@@ -43,6 +43,7 @@ from hiermem_core.testing.contracts.indexing import (
     VectorIndexContract,
     WaitingContract,
 )
+from hiermem_core.testing.contracts.leaking import LeakContract
 from hiermem_core.testing.contracts.learning import LearningContract
 from hiermem_core.testing.contracts.learning_base import UpdatesContract
 from hiermem_core.testing.contracts.learning_turns import LearnedTurnsContract
@@ -84,6 +85,7 @@ __all__ = [
     "HybridContract",
     "IndexContract",
     "KeywordContract",
+    "LeakContract",
     "LearnedTurnsContract",
     "LearningContract",
     "LimitContract",
