@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PROPERTIES := p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p10_ or p11_ or p12_ or p13_ or p14_ or a29_ or a49_ or working_rules or d11_what
 WORKERS ?= auto
 
-.PHONY: demo test test-long conformance conformance-langchain conformance-llamaindex lint format bench docs clean
+.PHONY: demo test test-long fuzz conformance conformance-langchain conformance-llamaindex lint format bench docs clean
 
 demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no server
 	@$(BIN)/hiermem demo
@@ -19,6 +19,9 @@ test-long: $(VENV)/.develop  ## properties with a thousand examples each, kills 
 	TEST_THREAD_TURNS=10000 $(BIN)/pytest --timeout=1200 tests/core/test_long_thread.py
 	TEST_WORKING_ROUNDS=20 $(BIN)/pytest --timeout=1200 tests/core/working/test_races.py
 	TEST_INDEX_KILLS=24 TEST_INDEX_ROWS=20000 $(BIN)/pytest --timeout=1200 -k a48 tests/core/test_index_crashes.py
+
+fuzz: $(VENV)/.develop  ## anything at all, given to everything public; takes a while
+	$(BIN)/pytest --numprocesses=$(WORKERS) --hypothesis-profile=fuzz --timeout=7200 tests/fuzzing
 
 conformance: conformance-langchain conformance-llamaindex  ## the frameworks' own tests, on HierMem
 
