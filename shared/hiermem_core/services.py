@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,9 @@ from hiermem_core.embedding.minilm import default_embedder
 from hiermem_core.errors import InvalidInputError, MissingExtraError
 from hiermem_core.learning.chat_models import as_chat_model
 from hiermem_core.models.moments import to_milliseconds
+from hiermem_core.models.quotas import Quota
 from hiermem_core.models.redaction import Redaction
+from hiermem_core.named_objects import object_at
 from hiermem_core.pool import Pool
 from hiermem_core.protocols import ThreadMemory, TokenCounter
 from hiermem_core.service.doctoring import Doctoring
@@ -107,6 +109,7 @@ def build(location: Location, settings: HierMemSettings, given: Given) -> Servic
         factor=settings.token_factor,
         download=settings.tiktoken_download,
     )
+    given = _with_defaults(given, settings)
     telemetry = telemetry_in_use(
         str(location),
         tracer_provider=given.tracer_provider,
@@ -170,6 +173,19 @@ def _embedder_for(settings: HierMemSettings, embedder: Any) -> Embedder | None:
         return as_embedder(embedder)
     is_wanted = settings.local_embedder and "semantic" in MODES[settings.backend]
     return default_embedder() if is_wanted else None
+
+
+def _with_defaults(given: Given, settings: HierMemSettings) -> Given:
+    """Return what was given, and the redactor and quota that the settings name where none was."""
+    redactor, quota = given.redactor, given.quota
+    if redactor is None and settings.redactor is not None:
+        redactor = object_at(settings.redactor, setting="redactor")
+    if redactor is not None and not callable(redactor):
+        raise InvalidInputError("redactor", "must be a function of a text and its context")
+    limits = (settings.quota_entries, settings.quota_bytes, settings.quota_writes_per_minute)
+    if quota is None and any(limit is not None for limit in limits):
+        quota = Quota(*limits)
+    return replace(given, redactor=redactor, quota=quota)
 
 
 def _chat_model_for(settings: HierMemSettings, chat_model: Any) -> ChatModel | None:

@@ -40,6 +40,9 @@ class Options(TypedDict, total=False):
     recall_share: float
     audit: bool
     audit_reads: bool
+    quota_entries: int | None
+    quota_bytes: int | None
+    quota_writes_per_minute: int | None
     trace_content: bool
     durability: DurabilityName
     busy_seconds: float
@@ -77,6 +80,10 @@ class HierMemSettings(BaseSettings):
             most this; the window gets the rest.
         audit: Record who did what to which ids, in a log that only grows.
         audit_reads: Record reads in it too.
+        redactor: Sees every text unless one is given: `package.module:name`, as an import path.
+        quota_entries: Of each tenant, unless a quota is given; see `Quota`.
+        quota_bytes: As `quota_entries`.
+        quota_writes_per_minute: As `quota_entries`.
         trace_content: Put queries and records into OpenTelemetry spans, redacted.
         durability: `"process"` survives a kill, `"power"` a power cut too.
         busy_seconds: How long a write waits for other writers.
@@ -113,6 +120,10 @@ class HierMemSettings(BaseSettings):
     recall_share: float = Field(default=0.8, ge=0, le=1)
     audit: bool = False
     audit_reads: bool = False
+    redactor: str | None = None
+    quota_entries: int | None = Field(default=None, ge=0)
+    quota_bytes: int | None = Field(default=None, ge=0)
+    quota_writes_per_minute: int | None = Field(default=None, ge=0)
     trace_content: bool = False
     durability: DurabilityName = "process"
     busy_seconds: float = Field(default=30.0, ge=0)
