@@ -253,7 +253,10 @@ class EntryWriter(EntryReader, Protocol):
         """Return by id how each entry was derived that was, expired ones too."""
 
     def rederive(self, sources: Mapping[int, tuple[str, ...]]) -> None:
-        """Name other sources for rows; each entry's version grows."""
+        """Name other sources for rows; each entry's version grows.
+
+        They are stale then: neither words nor vectors find them until they are put again.
+        """
 
     def vector_count(self) -> int:
         """Return how many vectors are kept."""

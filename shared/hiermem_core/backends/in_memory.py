@@ -211,7 +211,7 @@ class InMemoryBackend:
         return {
             number: row
             for number, row in rows.items()
-            if lives(row.entry, scope.now) and scope.entries.admits(row.entry)
+            if not row.is_stale and lives(row.entry, scope.now) and scope.entries.admits(row.entry)
         }
 
 

@@ -34,6 +34,7 @@ class Row:
     digest: str | None
     retry: Retry | None
     error: str = ""
+    is_stale: bool = False
 
 
 @dataclass(slots=True)
@@ -195,12 +196,12 @@ class InMemoryWriter(InMemoryReader):
         }
 
     def rederive(self, sources: Mapping[int, tuple[str, ...]]) -> None:
-        """Name other sources for rows; each entry's version grows."""
+        """Name other sources for rows, which are stale then; each entry's version grows."""
         for number, ids in sources.items():
             row = self.rows[number]
             version = row.entry.version + 1
             entry = replace(row.entry, derived_from=ids, updated_at=self.now, version=version)
-            self.rows[number] = replace(row, entry=entry)
+            self.rows[number] = replace(row, entry=entry, is_stale=True)
             self.has_changed = True
 
     def vector_count(self) -> int:

@@ -105,7 +105,7 @@ class SqlWriter(SqlReader):
             count_change(self.connection, self.tenant)
 
     def rederive(self, sources: Mapping[int, tuple[str, ...]]) -> None:
-        """Name other sources for rows; each entry's version grows."""
+        """Name other sources for rows, which are stale then; each entry's version grows."""
         for row, ids in sources.items():
             change = update(memory_entries).where(_E.number == row)
             self.connection.execute(
@@ -113,6 +113,7 @@ class SqlWriter(SqlReader):
                     derived_from=dump_json(ids),
                     updated_at=to_milliseconds(self.now),
                     version=_E.version + 1,
+                    is_stale=True,
                 )
             )
         if sources:

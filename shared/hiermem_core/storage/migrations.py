@@ -75,6 +75,7 @@ def _add_learning(connection: Connection) -> None:
 def _add_trust(connection: Connection) -> None:
     """Count what each tenant keeps, as quotas do; find derived entries by an index; add the log."""
     tables.audit.create(connection, checkfirst=True)
+    _add_column(connection, "memory_entries", "is_stale", "BOOLEAN NOT NULL DEFAULT 0")
     for index in tables.memory_entries.indexes:
         index.create(connection, checkfirst=True)
     for column in ("entries", "bytes", "minute_ms", "minute_writes"):

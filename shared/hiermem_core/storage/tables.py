@@ -212,12 +212,14 @@ memory_entries = Table(
     Column("user_id", Text),
     Column("digest", Text),
     Column("passages", Text),
+    Column("is_stale", Boolean, nullable=False, server_default=false()),
     CheckConstraint("type IN ('episodic', 'semantic', 'procedural', 'working')", name="known_type"),
     UniqueConstraint("tenant", "id"),
 )
 """One row an entry. Rows are deleted, never flagged, so that a key is free again. `digest` is what
 two entries share that say the same; null where an entry is never merged. `passages` are the texts
-that are embedded, each apart, in place of the content; null where the content is."""
+that are embedded, each apart, in place of the content; null where the content is. `is_stale` ones
+lost a source, and are not found by what they say until they are written anew."""
 
 _E = memory_entries.c
 Index(

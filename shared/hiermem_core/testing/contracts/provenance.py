@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hiermem_core.models.turns import TurnDraft
-from hiermem_core.testing.contracts.entries_base import MemoryContract, found, read
+from hiermem_core.testing.contracts.entries_base import (
+    MemoryContract,
+    found,
+    modes_of,
+    read,
+    settle,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,3 +111,32 @@ class ProvenanceContract(MemoryContract):
         assert memory.bulk_get(["s", only, deep]) == {"s": None, only: None, deep: None}
         assert read(memory, both).derived_from == (other,)
         assert found(memory) == {other, both}
+
+    @pytest.mark.parametrize("way", ["delete", "forget"])
+    def test_what_lost_a_source_is_stale_and_not_recalled_until_it_is_written_anew(
+        self, opened: Callable[..., HierMem], way: str
+    ) -> None:
+        tenant = opened().tenant("acme")
+        memory = tenant.memory
+        lost, other = memory.store("the boat is red", id="s"), memory.store("the tide is high")
+        both = memory.store("zebra sails", derived_from=[lost, other], key="k")
+        near = [memory.store(f"zebra number {number}") for number in range(3)]
+        settle(memory)
+
+        if way == "delete":
+            memory.delete(lost)
+        else:
+            tenant.forget(ids=[lost])
+
+        modes = [mode for mode in modes_of(memory) if mode in {"keyword", "semantic", "hybrid"}]
+        for mode in modes:
+            hits = memory.search("zebra sails", mode=mode, limit=3)
+            assert sorted(hit.id for hit in hits[:3] if hit.id in near) == sorted(near)
+        assert both not in {hit.id for hit in tenant.recall("zebra sails")}
+        assert both in found(memory)
+        assert read(memory, both).derived_from == (other,)
+        memory.update(both, content="zebra sails again")
+        settle(memory)
+        for mode in modes:
+            assert both in {hit.id for hit in memory.search("zebra sails again", mode=mode)}
+        assert tenant.recall("zebra sails again")[0].id == both
