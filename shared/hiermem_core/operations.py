@@ -25,7 +25,8 @@ class Operation:
 
     Attributes:
         arguments: As given; may hold content.
-        ids: Of the entries or turns that the running transaction touched so far.
+        ids: Of the entries or turns that the running transaction wrote or removed so far.
+        has_written: It wrote or removed anything.
         rows: Rows of the audit log that were written of it.
         result: What it returned; may hold content.
         error: What it raised.
@@ -38,6 +39,7 @@ class Operation:
     actor: str | None = None
     arguments: tuple[tuple[Any, ...], Mapping[str, Any]] = ((), {})
     ids: list[str] = field(default_factory=list)
+    has_written: bool = False
     rows: int = 0
     result: Any = None
     error: BaseException | None = None
@@ -79,9 +81,10 @@ def running() -> Operation | None:
 
 
 def touched(ids: Iterable[Any]) -> None:
-    """Say which entries or turns the running transaction writes or removes."""
+    """Say that the running transaction writes or removes something, and which entries or turns."""
     operation = _running.get()
     if operation is not None:
+        operation.has_written = True
         operation.ids += map(str, ids)
 
 
@@ -89,6 +92,7 @@ def untouched() -> None:
     """Say that what the transaction touched was undone."""
     operation = _running.get()
     if operation is not None:
+        operation.has_written = False
         operation.ids.clear()
 
 

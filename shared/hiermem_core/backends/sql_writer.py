@@ -101,6 +101,7 @@ class SqlWriter(SqlReader):
         """Have rows expire at other moments; nothing else of them changes."""
         facts = [{"row": row, "at": to_milliseconds(moment)} for row, moment in moments.items()]
         if facts:
+            touched(())
             self.connection.execute(_REFRESH, facts)
             count_change(self.connection, self.tenant)
 

@@ -55,7 +55,7 @@ class AuditLog:
     def before_commit(self, connection: Connection) -> None:
         """Record what the running operation has written in the running transaction."""
         operation = running()
-        if operation is not None and operation.ids:
+        if operation is not None and operation.has_written:
             self._write(connection, operation, "ok")
 
     def _end(self, operation: Operation) -> None:
@@ -75,6 +75,7 @@ class AuditLog:
     def _write(self, connection: Connection, operation: Operation, outcome: str) -> None:
         ids = list(dict.fromkeys(operation.ids))
         operation.ids.clear()
+        operation.has_written = False
         operation.rows += 1
         row = {
             "at": to_milliseconds(self._clock.now()),

@@ -258,11 +258,14 @@ Index(
 )
 
 is_derived = _E.derived_from != literal_column("'[]'")
-"""Says that an entry was derived, in words that its index is found by."""
+"""Says that an entry was derived, in words that its index is found by, which holds all asked."""
 
 Index(
     "memory_entries_by_derivation",
     _E.tenant,
+    _E.id,
+    _E.number,
+    _E.derived_from,
     sqlite_where=is_derived,
     postgresql_where=is_derived,
 )
