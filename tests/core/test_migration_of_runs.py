@@ -52,7 +52,7 @@ def test_e15_the_fourth_schema_learns_patterns_and_logs_sessions(fourth_schema):
         assert acme.session("s1").log("look").step == 1
         assert acme.memory.stats().entries == 1
         assert hiermem.doctor().is_sound
-    assert schema_of(fourth_schema / "memory.db") == 5
+    assert schema_of(fourth_schema / "memory.db") == SCHEMA_VERSION
     assert schema_of(fourth_schema / "memory.db.schema-4") == 4
 
 

@@ -136,7 +136,7 @@ class IndexStats:
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """How the cache of entries served."""
+    """How the cache of entries served the tenant; `capacity` is shared by all."""
 
     hits: int = 0
     misses: int = 0
