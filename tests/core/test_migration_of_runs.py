@@ -9,6 +9,7 @@ import pytest
 from core.children import run_until_killed
 
 from hiermem_core import HierMem
+from hiermem_core.storage.migrations import SCHEMA_VERSION
 from hiermem_core.tokens.counters import ApproximateCounter
 
 OPEN_AND_DIE = """

@@ -89,6 +89,7 @@ class SqlWriter(SqlReader):
 
     def put_pattern(self, pattern: Pattern) -> None:
         """Write a pattern that is there anew; its entry stays as it is."""
+        touched((pattern.id,))
         rewrite_pattern(self.connection, self.tenant, pattern)
 
     def remove(self, numbers: Collection[int]) -> None:

@@ -76,6 +76,34 @@ class AuditContract(MemoryContract):
         ]
         assert SAID not in repr(records)
 
+    def test_a78_of_patterns_and_sessions_entries_and_steps_are_named(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        tenant = opened(audit=True).tenant("acme", actor="ann")
+        session = tenant.session("s1")
+
+        learnt = tenant.patterns.learn(SAID, {"then": SAID}).id
+        tenant.patterns.reinforce(SAID, success=True)
+        tenant.patterns.find(SAID)
+        tenant.patterns.delete(SAID)
+        session.log(SAID, id="step 1")
+        session.log(SAID, id="step 1")
+        session.end()
+        tenant.forget(thread_id="s1")
+
+        records = tenant.audit()
+        assert [(one.operation, one.ids) for one in records] == [
+            ("learn", (learnt,)),
+            ("reinforce", (learnt,)),
+            ("delete", (learnt,)),
+            ("log", ("s1", "step 1")),
+            ("log", ()),
+            ("end", ("s1",)),
+            ("forget", ("s1",)),
+        ]
+        assert {one.actor for one in records} == {"ann"}
+        assert SAID not in repr(records)
+
     def test_reads_are_left_out_unless_asked_for(self, opened: Callable[..., HierMem]) -> None:
         tenant = opened(audit=True).tenant("acme")
         entry_id = tenant.remember("one")

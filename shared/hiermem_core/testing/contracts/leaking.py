@@ -130,6 +130,12 @@ def fill(tenant: Tenant, whose: str) -> Tenant:
     tenant.thread(f"only {whose[0]}").append(
         [TurnDraft(role="user", content=f"boat {whose}", id="o")]
     )
+    tenant.patterns.learn("p", {"then": _SAME[1]}, user_id="u")
+    tenant.patterns.learn(f"of {whose[0]}", {"then": whose})
+    session = tenant.session("s1")
+    session.start({"a": 1}, user_id="u")
+    session.log("find", state=_SAME[0], next_state=whose, id="s1")
+    tenant.session(f"of {whose[0]}").log(f"find {whose}", id="s2")
     memory.wait_for_index(60)
     return tenant
 
@@ -172,6 +178,15 @@ CALLS: dict[str, Call] = {
     "by tag": lambda tenant, _: _found(tenant, None, tags=["theirs"]),
     "search_semantic": lambda tenant, _: [h.id for h in tenant.memory.search_semantic("boat", 3)],
     "another namespace": lambda tenant, _: tenant.memory.search(namespace="own/their").warnings,
+    "patterns": lambda tenant, _: (
+        tenant.patterns.list(),
+        [tenant.patterns.get(name) for name in ("p", "of t")],
+        [hit.pattern for hit in tenant.patterns.find("coffee", k=9)],
+    ),
+    "sessions": lambda tenant, _: (
+        tenant.sessions(),
+        [_session(tenant, name) for name in ("s1", "of t")],
+    ),
     "recall": lambda tenant, _: [_texts(tenant.recall("boat")), _texts(tenant.recall("of theirs"))],
     "working memory": _asked_twice,
     "threads": lambda tenant, _: tenant.threads(),
@@ -213,6 +228,23 @@ CALLS: dict[str, Call] = {
     "edit_turn": lambda tenant, _: tenant.thread("t1").edit_turn("q3", "edited"),
     "learn": lambda tenant, _: tenant.thread("t1").learn(_noted),  # type: ignore[arg-type]  # a list will do
     "save_context": lambda tenant, _: tenant.thread("t1").save_context(),
+    "learn a pattern": lambda tenant, _: tenant.patterns.learn("p", {"then": "other"}),
+    "reinforce": lambda tenant, _: tenant.patterns.reinforce("p", success=True),
+    "a foreign pattern": lambda tenant, _: tenant.patterns.reinforce("of t", success=True),
+    "start": lambda tenant, _: tenant.session("s1").start({"a": 2}),
+    "log": lambda tenant, _: tenant.session("s1").log("go on", id="s3"),
+    "log_calls": lambda tenant, _: tenant.session("s1").log_calls(
+        tenant.thread("t1").turns(status=None)
+    ),
+    "the same step": lambda tenant, _: tenant.session("s1").log("other", id="s2"),
+    "end": lambda tenant, _: tenant.session("s1").end("failed"),
+    "a foreign session": lambda tenant, _: tenant.session("of t").end(),
+    "delete a session": lambda tenant, _: [
+        tenant.session(name).delete() for name in ("of m", "of t")
+    ],
+    "delete a pattern": lambda tenant, _: [
+        tenant.patterns.delete(name) for name in ("of m", "of t")
+    ],
     "import": _imported,
     "delete_turns": lambda tenant, _: tenant.thread("t1").delete_turns(["q2", "o"]),
     "prune": lambda tenant, _: tenant.thread("t1").prune(max_turns=2, dry_run=True),
@@ -242,6 +274,11 @@ def _found(tenant: Tenant, text: str | None, **query: Any) -> Any:
         return [(hit.id, hit.content) for hit in tenant.memory.search(text, **query)]
     except HierMemError as error:
         return str(error)
+
+
+def _session(tenant: Tenant, name: str) -> Any:
+    session = tenant.session(name)
+    return session.get(), session.steps()
 
 
 def _texts(hits: Any) -> list[Any]:

@@ -100,6 +100,17 @@ class QuotaContract(MemoryContract):
 
         assert [failure.index for failure in merged.failed] == [0, 1]
 
+    def test_a_pattern_is_counted_as_its_entry(self, opened: Callable[..., HierMem]) -> None:
+        tenant = opened(quota=Quota(max_entries=1)).tenant("acme")
+        tenant.patterns.learn("one", {"then": "wait"})
+
+        with pytest.raises(QuotaExceededError):
+            tenant.patterns.learn("two", {"then": "wait"})
+
+        tenant.patterns.learn("one", {"then": "wait longer"})
+        tenant.patterns.delete("one")
+        assert tenant.patterns.learn("three", {"then": "go"}).confidence == 0.5
+
     def test_items_of_a_bulk_insert_fail_one_by_one(self, opened: Callable[..., HierMem]) -> None:
         memory = opened(quota=Quota(max_bytes=100)).tenant("acme").memory
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hiermem_core import HierMem
 from hiermem_core.errors import RedactionError, RejectedByRedactorError
 from hiermem_core.models.calls import Completion
 from hiermem_core.models.redaction import RedactionContext, Reject
@@ -20,13 +22,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from hiermem_core import HierMem, Tenant
+    from hiermem_core import Tenant
     from hiermem_core.models.events import Event
     from hiermem_core.testing.embedders import FakeEmbedder
+
+    PlacesWith = Callable[[str], list[str]]
 
 CARD = "4111 1111 1111 1111"
 NOTES = f'{{"summary": "Paid by {CARD}.", "facts": ["The card is {CARD}."], "retract": []}}'
 _CARDS = re.compile(r"\b\d{4}( ?\d{4}){3}\b")
+_CALLS = (
+    TurnDraft(role="user", content=f"pay with {CARD}"),
+    TurnDraft(role="assistant", tool_calls=[ToolCall("c", "pay", {"card": CARD})]),
+    TurnDraft(role="tool", content=f"declined {CARD}", tool_call_id="c", id="r"),
+)
 _DUMP = f'{{"type": "human", "data": {{"content": "{CARD}", "extra": {{"{CARD}": ["{CARD}"]}}}}}}'
 
 
@@ -42,14 +51,14 @@ class RedactionContract(MemoryContract):
     """
 
     @pytest.fixture
-    def location(self) -> Path | None:
-        """Give the folder that `opened` opens; `None`: there are no files."""
+    def places_with(self) -> PlacesWith:
+        """Give a function that names the files, or the server's tables, that hold a text."""
         raise NotImplementedError
 
     def test_a76_no_file_log_embedder_call_prompt_event_or_answer_holds_the_number(
         self,
         opened: Callable[..., HierMem],
-        location: Path,
+        places_with: PlacesWith,
         embedder: FakeEmbedder,
         events: list[Event],
         caplog: pytest.LogCaptureFixture,
@@ -62,7 +71,8 @@ class RedactionContract(MemoryContract):
         tenant = hiermem.tenant("acme")
 
         shown = [str(one) for one in _everything_with_a_card(tenant)]
-        tenant.export(location.parent / "export.jsonl")
+        exported = io.BytesIO()
+        tenant.export(exported)
 
         prompts = [message.content for call in model.calls for message in call.messages]
         assert prompts
@@ -72,8 +82,9 @@ class RedactionContract(MemoryContract):
         assert CARD not in str(events)
         assert not [one for one in shown if CARD in one]
         assert "[card]" in tenant.thread("t1").state().summary
-        assert _files_with(location.parent, b"[card]")
-        assert _files_with(location.parent, CARD.encode()) == []
+        assert places_with("[card]")
+        assert places_with(CARD) == []
+        assert CARD.encode() not in exported.getvalue()
 
     def test_a76_what_is_redacted_is_found_by_what_was_stored(
         self, opened: Callable[..., HierMem]
@@ -88,10 +99,41 @@ class RedactionContract(MemoryContract):
         assert memory.retrieve(namespace="n", key=f"k {CARD}") is not None
         assert memory.delete(namespace="n", key=f"k {CARD}")
 
+    def test_a76_a_pattern_is_found_by_the_name_it_was_learnt_by(
+        self, opened: Callable[..., HierMem]
+    ) -> None:
+        patterns = opened(redactor=without_cards).tenant("acme").patterns
+
+        learnt = patterns.learn(f"pay {CARD}", {"then": CARD})
+
+        assert (learnt.name, learnt.data) == ("pay [card]", {"then": "[card]"})
+        assert patterns.get(f"pay {CARD}") == learnt
+        assert patterns.reinforce(f"pay {CARD}", success=True).uses == 1
+        assert patterns.delete(f"pay {CARD}")
+
+    def test_a76_what_an_export_brings_is_redacted(
+        self, opened: Callable[..., HierMem], places_with: PlacesWith, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "export.jsonl"
+        with HierMem.open(":memory:", local_embedder=False) as elsewhere:
+            given = elsewhere.tenant("acme")
+            given.remember(f"paid with {CARD}")
+            given.patterns.learn(f"pay {CARD}", {CARD: [CARD]}, text=f"pays {CARD}")
+            given.session("s1").start({CARD: CARD})
+            given.session("s1").log(f"pay {CARD}", state=[CARD], next_state={CARD: CARD})
+            given.export(path)
+
+        report = opened(redactor=without_cards).tenant("acme").import_export(path)
+        path.unlink()
+
+        assert (report.imported, report.failed) == (4, 0)
+        assert places_with("[card]")
+        assert places_with(CARD) == []
+
     def test_a77_a_redactor_that_raises_lets_nothing_in(
         self,
         opened: Callable[..., HierMem],
-        location: Path,
+        places_with: PlacesWith,
         embedder: FakeEmbedder,
         caplog: pytest.LogCaptureFixture,
     ) -> None:
@@ -110,13 +152,13 @@ class RedactionContract(MemoryContract):
 
         assert [type(one.error) for one in bulk.failed] == [RedactionError] * 2
         assert everything(tenant.memory) == []
-        assert tenant.threads() == []
+        assert [*tenant.threads(), *tenant.sessions(), *tenant.patterns.list()] == []
         assert embedder.calls == []
         assert "xyzzy" not in caplog.text
-        assert _files_with(location, b"xyzzy") == []
+        assert places_with("xyzzy") == []
 
     def test_a_rejected_item_fails_alone_and_nothing_of_it_is_stored(
-        self, opened: Callable[..., HierMem], location: Path
+        self, opened: Callable[..., HierMem], places_with: PlacesWith
     ) -> None:
         def reject(text: str, _: RedactionContext) -> str | Reject:
             return Reject("holds a secret") if "xyzzy" in text else text
@@ -130,7 +172,7 @@ class RedactionContract(MemoryContract):
 
         assert [one is None for one in bulk.ids] == [False, True, False]
         assert {entry.content for entry in everything(tenant.memory)} == {"one", "three"}
-        assert _files_with(location, b"xyzzy") == []
+        assert places_with("xyzzy") == []
 
     def test_a_redactor_that_returns_no_text_is_an_error(
         self, opened: Callable[..., HierMem]
@@ -153,11 +195,13 @@ class RedactionContract(MemoryContract):
         tenant.remember("text")
         tenant.recall("text")
         tenant.thread("t1").append([{"role": "user", "content": "text"}])
+        tenant.session("s1").log("text")
 
         assert seen == {
             RedactionContext("acme", "entry"),
             RedactionContext("acme", "query"),
             RedactionContext("acme", "turn", "t1"),
+            RedactionContext("acme", "session"),
         }
 
     def test_the_dump_of_a_turn_is_kept_where_nothing_in_it_is_redacted(
@@ -178,7 +222,7 @@ class RedactionContract(MemoryContract):
 
 def tenant_calls(tenant: Tenant) -> Iterator[Callable[[], Any]]:
     """Yield calls that let a text in, "xyzzy", each in another way."""
-    memory, thread = tenant.memory, tenant.thread("t1")
+    memory, thread, session = tenant.memory, tenant.thread("t1"), tenant.session("s1")
     call = ToolCall("c", "find", {"q": ["xyzzy"]})
     dump = Origin("langchain", "human", '{"kwargs": {"xyzzy": 1}}')
     drafts = (
@@ -196,6 +240,12 @@ def tenant_calls(tenant: Tenant) -> Iterator[Callable[[], Any]]:
     yield lambda: memory.retrieve(key="xyzzy")
     yield lambda: tenant.recall("xyzzy")
     yield lambda: thread.context(current="xyzzy", budget_tokens=100)
+    yield lambda: tenant.patterns.learn("xyzzy", {"a": 1})
+    yield lambda: tenant.patterns.learn("name", {"a": ["xyzzy"]}, text="text")
+    yield lambda: session.start({"xyzzy": 1})
+    yield lambda: session.log("xyzzy")
+    yield lambda: session.log("act", state={"a": ["xyzzy"]})
+    yield lambda: session.log("act", next_state="xyzzy")
     for draft in drafts:
         yield lambda draft=draft: thread.append([draft])  # type: ignore[misc]  # the loop's value
 
@@ -228,6 +278,12 @@ def _everything_with_a_card(tenant: Tenant) -> Iterator[Any]:
         ]
     )
     thread.edit_turn("u2", f"edited {CARD}")
+    tenant.patterns.learn(f"pay {CARD}", {CARD: [{"a": CARD}]}, text=f"pays {CARD}")
+    session = tenant.session("s1")
+    session.start({CARD: CARD})
+    session.log(f"pay {CARD}", state={CARD: CARD}, next_state=[CARD])
+    session.log_calls(_CALLS)
+    session.end("completed", {"card": CARD})
     thread.save_context()
     memory.wait_for_index(60)
     for mode in modes_of(memory):
@@ -241,8 +297,11 @@ def _everything_with_a_card(tenant: Tenant) -> Iterator[Any]:
     yield thread.state()
     yield everything(memory)
     yield thread.turns(status=None)
+    yield tenant.patterns.find(f"pay {CARD}"), tenant.patterns.list()
+    yield session.get(), session.steps()
 
 
-def _files_with(location: Path, text: bytes) -> list[str]:
-    files = [path for path in location.rglob("*") if path.is_file()]
-    return [path.name for path in files if text in path.read_bytes()]
+def files_with(folder: Path, text: str) -> list[str]:
+    """Return the names of the files in a folder that hold a text."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if text.encode() in path.read_bytes()]
