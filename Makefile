@@ -6,7 +6,7 @@ LOWEST := $(VENV)-lowest
 PROPERTIES := p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p10_ or p11_ or p12_ or p13_ or p14_ or a29_ or a49_ or working_rules or d11_what
 WORKERS ?= auto
 
-.PHONY: demo test test-lowest test-matrix test-long conformance conformance-langchain conformance-llamaindex lint format bench notebooks docs clean
+.PHONY: demo test test-lowest test-matrix test-long fuzz conformance conformance-langchain conformance-llamaindex lint format bench notebooks docs clean
 
 demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no server
 	@$(BIN)/hiermem demo
@@ -27,6 +27,9 @@ test-long: $(VENV)/.develop  ## properties with a thousand examples each, kills 
 
 test-matrix: $(VENV)/.pip  ## the LlamaIndex plugin on every version it supports; downloads them
 	$(BIN)/python tests/matrix.py
+
+fuzz: $(VENV)/.develop  ## anything at all, given to everything public; takes a while
+	$(BIN)/pytest --numprocesses=$(WORKERS) --hypothesis-profile=fuzz --timeout=7200 tests/fuzzing
 
 conformance: conformance-langchain conformance-llamaindex  ## the frameworks' own tests, on HierMem
 

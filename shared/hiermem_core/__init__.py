@@ -40,6 +40,9 @@ if TYPE_CHECKING:
         MissingIdentityError,
         NotFoundError,
         PatternNotFoundError,
+        QuotaExceededError,
+        RedactionError,
+        RejectedByRedactorError,
         SessionNotFoundError,
         ThreadNotFoundError,
         TurnConflictError,
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     )
     from hiermem_core.learning.chat_models import as_chat_model
     from hiermem_core.models import events
+    from hiermem_core.models.audit import AuditRecord
     from hiermem_core.models.calls import CallMeta, Completion, PromptMessage
     from hiermem_core.models.context import Context, Receipt, Section
     from hiermem_core.models.entries import EntryDraft, EntryUpdate, MemoryEntry
@@ -75,6 +79,8 @@ if TYPE_CHECKING:
         to_plain,
     )
     from hiermem_core.models.queries import Hit, MemoryQuery, RecallResult, SearchResult, TurnHit
+    from hiermem_core.models.quotas import Quota
+    from hiermem_core.models.redaction import RedactionContext, Redactor, Reject
     from hiermem_core.models.results import (
         BulkInsertResult,
         BulkResult,
@@ -142,6 +148,7 @@ __all__ = [
     "AsyncSessionLog",
     "AsyncTenant",
     "AsyncThread",
+    "AuditRecord",
     "BackendError",
     "BackendUnavailableError",
     "BackupReport",
@@ -208,11 +215,18 @@ __all__ = [
     "PromptMessage",
     "PruneReport",
     "PurgeResult",
+    "Quota",
+    "QuotaExceededError",
     "ReadItem",
     "ReadReport",
     "RecallResult",
     "Receipt",
+    "RedactionContext",
+    "RedactionError",
+    "Redactor",
     "ReindexReport",
+    "Reject",
+    "RejectedByRedactorError",
     "RestoreReport",
     "Role",
     "SearchResult",
@@ -277,6 +291,7 @@ _HOMES = {
     "AsyncSessionLog": "aio",
     "AsyncTenant": "aio",
     "AsyncThread": "aio",
+    "AuditRecord": "models.audit",
     "BackendError": "errors",
     "BackendUnavailableError": "errors",
     "BackupReport": "exporting.backups",
@@ -344,11 +359,18 @@ _HOMES = {
     "PromptMessage": "models.calls",
     "PruneReport": "models.threads",
     "PurgeResult": "models.results",
+    "Quota": "models.quotas",
+    "QuotaExceededError": "errors",
     "ReadItem": "exporting.report",
     "ReadReport": "exporting.report",
     "RecallResult": "models.queries",
     "Receipt": "models.context",
+    "RedactionContext": "models.redaction",
+    "RedactionError": "errors",
+    "Redactor": "models.redaction",
     "ReindexReport": "models.results",
+    "Reject": "models.redaction",
+    "RejectedByRedactorError": "errors",
     "RestoreReport": "exporting.restoring",
     "Role": "models.turns",
     "SearchResult": "models.queries",

@@ -166,6 +166,7 @@ class AsyncTenant:
     """`Tenant`, awaited; `thread` and `session` are immediate."""
 
     name = _Mirrored()
+    actor = _Mirrored()
     location = _Mirrored()
     counter = _Mirrored()
 
@@ -196,6 +197,7 @@ class AsyncTenant:
     generation = in_thread(Tenant.generation)
     threads = in_thread(Tenant.threads)
     stats = in_thread(Tenant.stats)
+    audit = in_thread(Tenant.audit)
     remember = in_thread(Tenant.remember)
     recall = in_thread(Tenant.recall)
     forget = in_thread(Tenant.forget)
@@ -232,9 +234,9 @@ class AsyncHierMem:
         sync = HierMem.opened(location)
         return None if sync is None else cls(sync)
 
-    def tenant(self, name: str) -> AsyncTenant:
+    def tenant(self, name: str, *, actor: str | None = None) -> AsyncTenant:
         """Return the handle of a tenant."""
-        return AsyncTenant(self.sync.tenant(name), self._pool)
+        return AsyncTenant(self.sync.tenant(name, actor=actor), self._pool)
 
     @property
     def updates(self) -> AsyncUpdates:

@@ -19,6 +19,9 @@
     │   └── TurnConflictError
     ├── BudgetExceededError
     ├── UsageDeniedError
+    ├── QuotaExceededError
+    ├── RedactionError
+    │   └── RejectedByRedactorError
     ├── UnsupportedSearchError
     ├── EmbedderMismatchError
     ├── BackendError
@@ -215,6 +218,49 @@ class UsageDeniedError(HierMemError):
     def __init__(self, reason: str = "the allowance is used up; raise it or wait") -> None:
         self.reason = reason
         super().__init__(f"the call was denied: {reason}")
+
+
+class QuotaExceededError(HierMemError):
+    """A write is beyond the tenant's quota. It was not made.
+
+    Attributes:
+        name: `max_entries`, `max_bytes` or `writes_per_minute`.
+        used: What the tenant has of it.
+        requested: What the write would add.
+    """
+
+    def __init__(self, name: str, *, limit: int, used: int, requested: int) -> None:
+        self.name = name
+        self.limit = limit
+        self.used = used
+        self.requested = requested
+        remedy = "wait a minute" if name == "writes_per_minute" else "delete something"
+        super().__init__(
+            f"{name}: {used} used and {requested} more exceed {limit}; {remedy} or raise the quota"
+        )
+
+
+class RedactionError(HierMemError):
+    """The redactor failed at a text. Nothing of it was stored, embedded or sent.
+
+    What the redactor raised is named by its type alone, since its text might hold the content.
+
+    Attributes:
+        kind: What the text belongs to: `entry`, `turn`, `query`, `prompt` or `notes`.
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        self.kind = kind
+        self.reason = reason
+        super().__init__(f"{kind}: {reason}; nothing was stored, mend the redactor")
+
+
+class RejectedByRedactorError(RedactionError):
+    """The redactor rejected a text. Nothing of it was stored, embedded or sent."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(kind, reason)
+        self.args = (f"{kind} rejected: {reason}; nothing was stored, leave that out",)
 
 
 class UnsupportedSearchError(HierMemError):

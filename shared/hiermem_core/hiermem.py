@@ -9,11 +9,11 @@ from weakref import WeakSet
 
 from hiermem_core.errors import ConfigurationError
 from hiermem_core.exporting.backups import back_up
+from hiermem_core.given import Given
 from hiermem_core.models.ids import check_name
 from hiermem_core.services import Services, build
 from hiermem_core.storage.location import resolve
 from hiermem_core.tenant import Tenant
-from hiermem_core.wiring import Given
 
 if TYPE_CHECKING:
     import os
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from hiermem_core.exporting.backups import BackupReport
     from hiermem_core.models.health import Health
+    from hiermem_core.models.quotas import Quota
+    from hiermem_core.models.redaction import Redactor
     from hiermem_core.models.results import DoctorReport, ReindexReport
     from hiermem_core.pool import Pool
     from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter, UsageGuard
@@ -55,6 +57,10 @@ class HierMem:
         chat_model: Any = None,
         usage_guard: UsageGuard | None = None,
         embedder: Any = None,
+        redactor: Redactor | None = None,
+        quota: Quota | None = None,
+        tracer_provider: Any = None,
+        meter_provider: Any = None,
         on_embedder_change: OnEmbedderChange = "raise",
         create: bool = True,
         settings: HierMemSettings | None = None,
@@ -72,6 +78,12 @@ class HierMem:
             usage_guard: Asked before each call of the chat model, and told after it.
             embedder: An `Embedder`, or one of LangChain, LlamaIndex or Chroma, or a function from
                 texts to vectors; default: the local one, where the extra `embed` is installed.
+            redactor: Sees every text before it is kept, embedded, sent to a chat model, logged or
+                traced, and returns what stands in its place, or a `Reject`.
+            quota: What each tenant may keep and write.
+            tracer_provider: Of OpenTelemetry; default: the global one, where the application has
+                set one before.
+            meter_provider: As `tracer_provider`.
             on_embedder_change: `"degrade"` opens a location with another embedder than its
                 vectors are by: it is searched by keywords until `reindex`.
             settings: Read from the environment when `None`; `options` win over it.
@@ -94,6 +106,10 @@ class HierMem:
             chat_model=chat_model,
             usage_guard=usage_guard,
             embedder=embedder,
+            redactor=redactor,
+            quota=quota,
+            tracer_provider=tracer_provider,
+            meter_provider=meter_provider,
             on_embedder_change=on_embedder_change,
         )
         return cls(build(place, settings, given))
@@ -130,14 +146,18 @@ class HierMem:
         """The counter whose figures are stored with the turns."""
         return self._services.counter
 
-    def tenant(self, name: str) -> Tenant:
+    def tenant(self, name: str, *, actor: str | None = None) -> Tenant:
         """Return the handle of a tenant; tenants need no creation.
+
+        Args:
+            actor: Who acts, for the audit log.
 
         Raises:
             MissingIdentityError: The name is empty.
         """
         self._services.database.check_open()
-        return Tenant(self._services, check_name("tenant", name))
+        who = None if actor is None else check_name("actor", actor)
+        return Tenant(self._services, check_name("tenant", name), actor=who)
 
     def health(self) -> Health:
         """Write, read, find and delete a canary in each store, that no tenant sees, and report.

@@ -185,7 +185,12 @@ class EntryReader(Protocol):
     """The living entries of one tenant at one moment.
 
     An entry that expired is absent here, so that nothing above has to ask.
+
+    Attributes:
+        now: The moment.
     """
+
+    now: datetime
 
     def by_id(self, ids: Collection[str]) -> Mapping[str, Kept]:
         """Return those that exist."""
@@ -219,9 +224,19 @@ class EntryReader(Protocol):
     def pattern_count(self) -> int:
         """Return how many patterns are kept, those of expired entries too."""
 
+    def turn_roles(self, ids: Collection[str]) -> Mapping[str, str]:
+        """Return the roles of those of the tenant's active turns that have these ids."""
+
 
 class EntryWriter(EntryReader, Protocol):
     """A write transaction on the entries of one tenant; it sees what it wrote."""
+
+    def admit(self, entry: MemoryEntry, old: MemoryEntry | None) -> None:
+        """Count an entry that is to be put, in place of `old`, against the tenant's quota.
+
+        Raises:
+            QuotaExceededError: There is no room for it; it was not counted.
+        """
 
     def put(self, writes: Sequence[EntryWrite]) -> None:
         """Write entries and patterns; an expired one of the same id or key makes room.
@@ -254,7 +269,10 @@ class EntryWriter(EntryReader, Protocol):
         """Return by id how each entry was derived that was, expired ones too."""
 
     def rederive(self, sources: Mapping[int, tuple[str, ...]]) -> None:
-        """Name other sources for rows; each entry's version grows."""
+        """Name other sources for rows; each entry's version grows.
+
+        They are stale then: neither words nor vectors find them until they are put again.
+        """
 
     def vector_count(self) -> int:
         """Return how many vectors are kept."""

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from hiermem_core.backends.modes import MODES
+from hiermem_core.backends.tenants import turn_generation_of
 from hiermem_core.clock import SystemClock
 from hiermem_core.embedding.adapters import as_embedder
 from hiermem_core.embedding.minilm import default_embedder
 from hiermem_core.errors import InvalidInputError, MissingExtraError
 from hiermem_core.learning.chat_models import as_chat_model
 from hiermem_core.models.moments import to_milliseconds
+from hiermem_core.models.quotas import Quota
+from hiermem_core.models.redaction import Redaction
+from hiermem_core.named_objects import object_at
 from hiermem_core.pool import Pool
 from hiermem_core.protocols import ThreadMemory, TokenCounter
 from hiermem_core.service.doctoring import Doctoring
 from hiermem_core.service.reindexing import Reindexing
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.migrations import prepare
+from hiermem_core.telemetry import telemetry_in_use
 from hiermem_core.tokens.counters import FunctionCounter
 from hiermem_core.tokens.tiktoken_counter import default_counter
-from hiermem_core.wiring import MODES, Given, Wiring
+from hiermem_core.wiring import Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from hiermem_core.context.assembler import ContextAssembler
     from hiermem_core.exporting.exporting import Exports
     from hiermem_core.forgetting.forgetting import Forgetting
+    from hiermem_core.given import Given
     from hiermem_core.learning.strategies import Strategies
     from hiermem_core.learning.updates import UpdateQueue
     from hiermem_core.models.events import Event
@@ -40,6 +47,7 @@ if TYPE_CHECKING:
     from hiermem_core.sessions.store import SessionStore
     from hiermem_core.settings import HierMemSettings
     from hiermem_core.storage.location import Location
+    from hiermem_core.telemetry import Telemetry
     from hiermem_core.threads.archive import ArchivingStore
 
 _logger = logging.getLogger(__name__)
@@ -67,6 +75,12 @@ class Services:
     doctoring: Doctoring
     reindexing: Reindexing
     pool: Pool
+
+    def generation(self, tenant_id: str) -> tuple[int, int]:
+        """Return how often the entries and the searched turns of a tenant were changed."""
+        self.database.check_open()
+        entries = self.memories.backend.generation(tenant_id)
+        return entries, turn_generation_of(self.database, tenant_id)
 
     def close(self, timeout: float | None) -> None:
         """End what runs and close the files."""
@@ -97,6 +111,15 @@ def build(location: Location, settings: HierMemSettings, given: Given) -> Servic
         factor=settings.token_factor,
         download=settings.tiktoken_download,
     )
+    given = _with_defaults(given, settings)
+    telemetry = telemetry_in_use(
+        str(location),
+        tracer_provider=given.tracer_provider,
+        meter_provider=given.meter_provider,
+        redaction=Redaction(given.redactor),
+        with_content=settings.trace_content,
+    )
+    is_new = not location.exists
     database = _prepared(location, settings, clock)
     try:
         wiring = Wiring(
@@ -105,14 +128,19 @@ def build(location: Location, settings: HierMemSettings, given: Given) -> Servic
             given,
             counter=counter,
             clock=clock,
-            tell=_teller(given.observer),
+            tell=_teller(given.observer, telemetry),
             embedder=_embedder_for(settings, given.embedder),
             chat_model=_chat_model_for(settings, given.chat_model),
+            telemetry=telemetry,
         )
         services = _services(wiring)
         if wiring.upkeep.listing.is_due():
             wiring.upkeep.listing.list_all()
         wiring.forgetting.resume()
+        if telemetry is not None:
+            telemetry.observe(services)
+            if is_new:
+                telemetry.created()
     except BaseException:  # no database stays open, whatever it is
         database.close()
         raise
@@ -148,6 +176,19 @@ def _embedder_for(settings: HierMemSettings, embedder: Any) -> Embedder | None:
         return as_embedder(embedder)
     is_wanted = settings.local_embedder and "semantic" in MODES[settings.backend]
     return default_embedder() if is_wanted else None
+
+
+def _with_defaults(given: Given, settings: HierMemSettings) -> Given:
+    """Return what was given, and the redactor and quota that the settings name where none was."""
+    redactor, quota = given.redactor, given.quota
+    if redactor is None and settings.redactor is not None:
+        redactor = object_at(settings.redactor, setting="redactor")
+    if redactor is not None and not callable(redactor):
+        raise InvalidInputError("redactor", "must be a function of a text and its context")
+    limits = (settings.quota_entries, settings.quota_bytes, settings.quota_writes_per_minute)
+    if quota is None and any(limit is not None for limit in limits):
+        quota = Quota(*limits)
+    return replace(given, redactor=redactor, quota=quota)
 
 
 def _chat_model_for(settings: HierMemSettings, chat_model: Any) -> ChatModel | None:
@@ -192,8 +233,10 @@ def _check_backend(backend: str) -> None:
         raise MissingExtraError("chroma", feature='backend="chroma"')
 
 
-def _teller(observer: Observer | None) -> Callable[[Event], None]:
+def _teller(observer: Observer | None, telemetry: Telemetry | None) -> Callable[[Event], None]:
     def tell(event: Event) -> None:
+        if telemetry is not None:
+            telemetry.tell(event)
         if observer is None:
             return
         try:

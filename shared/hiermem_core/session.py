@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import InvalidInputError
 from hiermem_core.models.ids import check_name
+from hiermem_core.operations import watched
 from hiermem_core.service.checking import checked_count
 from hiermem_core.sessions.calls import steps_of
 from hiermem_core.sessions.checking import StepDraft, checked_data, checked_status, checked_step
@@ -18,10 +20,15 @@ if TYPE_CHECKING:
     from hiermem_core.services import Services
 
 
+@watched(writes="start end delete log log_calls", reads="steps get")
 class SessionLog:
     """One run of an agent, and the log of its steps: what was seen, done and got."""
 
-    def __init__(self, services: Services, tenant: str, session_id: str) -> None:
+    def __init__(
+        self, services: Services, tenant: str, session_id: str, *, actor: str | None = None
+    ) -> None:
+        self._watch = (services.memories.operations, tenant, None, actor)
+        self._cleaner = partial(services.memories.redaction.cleaner, "session", tenant)
         self.id = session_id
         self.tenant_id = tenant
         self._store = services.sessions
@@ -42,7 +49,7 @@ class SessionLog:
         """
         self._check_open()
         user = None if user_id is None else check_name("user_id", user_id)
-        return self._store.start(self.tenant_id, self.id, checked_data(data), user)
+        return self._store.start(self.tenant_id, self.id, checked_data(data, self._cleaner()), user)
 
     def end(
         self, status: SessionStatus = "completed", data: Mapping[str, Any] | None = None
@@ -59,7 +66,7 @@ class SessionLog:
         self._check_open()
         if checked_status(status) == "active":
             raise InvalidInputError("status", "is no end; use start to have it be active again")
-        return self._store.end(self.tenant_id, self.id, status, checked_data(data))
+        return self._store.end(self.tenant_id, self.id, status, checked_data(data, self._cleaner()))
 
     def delete(self) -> bool:
         """Delete the session with its steps; say whether there was one."""
@@ -94,7 +101,8 @@ class SessionLog:
         """
         self._check_open()
         draft = StepDraft(action, state, reward, next_state, id, user_id)
-        (step,) = self._store.log(self.tenant_id, self.id, [checked_step(draft)])
+        ready = checked_step(draft, self._cleaner())
+        (step,) = self._store.log(self.tenant_id, self.id, [ready])
         return step
 
     def log_calls(self, turns: Iterable[TurnDraft]) -> list[Step]:
@@ -105,7 +113,7 @@ class SessionLog:
         turn. One transaction. A result whose turn has an id is stored once.
         """
         self._check_open()
-        drafts = [checked_step(draft) for draft in steps_of(self.id, turns)]
+        drafts = [checked_step(draft, self._cleaner()) for draft in steps_of(self.id, turns)]
         return self._store.log(self.tenant_id, self.id, drafts)
 
     def steps(self, *, after: int = 0) -> list[Step]:

@@ -39,6 +39,12 @@ class Options(TypedDict, total=False):
     index_turns: bool
     part_gap_hours: float
     recall_share: float
+    audit: bool
+    audit_reads: bool
+    quota_entries: int | None
+    quota_bytes: int | None
+    quota_writes_per_minute: int | None
+    trace_content: bool
     durability: DurabilityName
     busy_seconds: float
     generation_check_seconds: float
@@ -77,6 +83,13 @@ class HierMemSettings(BaseSettings):
         part_gap_hours: A longer pause begins a new part of a thread.
         recall_share: Of what a context's mandatory parts leave, recalled turns and entries take at
             most this; the window gets the rest.
+        audit: Record who did what to which ids, in a log that only grows.
+        audit_reads: Record reads in it too.
+        redactor: Sees every text unless one is given: `package.module:name`, as an import path.
+        quota_entries: Of each tenant, unless a quota is given; see `Quota`.
+        quota_bytes: As `quota_entries`.
+        quota_writes_per_minute: As `quota_entries`.
+        trace_content: Put queries and records into OpenTelemetry spans, redacted.
         durability: `"process"` survives a kill, `"power"` a power cut too.
         busy_seconds: How long a write waits for other writers.
         generation_check_seconds: On a server, how long what a process has kept in memory may be
@@ -114,6 +127,13 @@ class HierMemSettings(BaseSettings):
     index_turns: bool = True
     part_gap_hours: float = Field(default=4.0, gt=0)
     recall_share: float = Field(default=0.8, ge=0, le=1)
+    audit: bool = False
+    audit_reads: bool = False
+    redactor: str | None = None
+    quota_entries: int | None = Field(default=None, ge=0)
+    quota_bytes: int | None = Field(default=None, ge=0)
+    quota_writes_per_minute: int | None = Field(default=None, ge=0)
+    trace_content: bool = False
     durability: DurabilityName = "process"
     busy_seconds: float = Field(default=30.0, ge=0)
     generation_check_seconds: float = Field(default=1.0, ge=0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hiermem_core.exporting.taking import Wish
 from hiermem_core.models.health import TenantStats
 from hiermem_core.models.ids import check_name
+from hiermem_core.operations import watched
 from hiermem_core.recall.recaller import asked_of
 from hiermem_core.service.checking import checked_count
 from hiermem_core.service.memory_service import MemoryService
@@ -14,8 +15,9 @@ from hiermem_core.service.patterns import Patterns
 from hiermem_core.session import SessionLog
 from hiermem_core.sessions.checking import checked_status
 from hiermem_core.sessions.rows import counts_of
+from hiermem_core.storage.audit_log import records_of
 from hiermem_core.storage.migrations import SCHEMA_VERSION
-from hiermem_core.thread import Thread, check_page, generation_of
+from hiermem_core.thread import Thread, check_page
 from hiermem_core.threads import reading
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.exporting.entries import OnConflict
     from hiermem_core.exporting.report import ExportReport, ReadReport
+    from hiermem_core.models.audit import AuditRecord
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
     from hiermem_core.models.queries import RecallResult, RecallThreads
     from hiermem_core.models.results import ForgetReceipt
@@ -35,14 +38,21 @@ if TYPE_CHECKING:
     from hiermem_core.services import Services
 
 
+@watched(writes="import_export", reads="recall export")
 class Tenant:
-    """Everything of one tenant. Another tenant's things do not exist here."""
+    """Everything of one tenant. Another tenant's things do not exist here.
 
-    def __init__(self, services: Services, name: str) -> None:
+    Attributes:
+        actor: Who acts, for the audit log.
+    """
+
+    def __init__(self, services: Services, name: str, *, actor: str | None = None) -> None:
         self.name = name
+        self.actor = actor
         self._services = services
+        self._watch = (services.memories.operations, name, None, actor)
         self._memory = MemoryService(
-            services.memories, tenant_id=name, forget=services.forgetting.forget
+            services.memories, name, actor, forget=services.forgetting.forget
         )
 
     @property
@@ -68,7 +78,7 @@ class Tenant:
     @property
     def patterns(self) -> Patterns:
         """The ways of doing things that were learnt."""
-        return Patterns(self._services.memories, self._memory)
+        return Patterns(self._services.memories, self._memory, self.actor)
 
     def remember(
         self, entry: EntryDraft | MemoryEntry | str | Mapping[str, Any], /, **fields: Any
@@ -104,6 +114,7 @@ class Tenant:
             limit=limit,
             explain=explain,
             restrictions=restrictions,
+            cleaner=self._services.memories.redaction.cleaner("query", self.name),
         )
         return self._services.recaller.recall(asked)
 
@@ -135,12 +146,14 @@ class Tenant:
     def thread(self, thread_id: str) -> Thread:
         """Return the handle of a thread; the first append creates it."""
         self._services.database.check_open()
-        return Thread(self._services, self.name, check_name("thread", thread_id))
+        name = check_name("thread", thread_id)
+        return Thread(self._services, self.name, name, actor=self.actor)
 
     def session(self, session_id: str) -> SessionLog:
         """Return the handle of a session; `start` or the first step creates it."""
         self._services.database.check_open()
-        return SessionLog(self._services, self.name, check_name("session", session_id))
+        name = check_name("session", session_id)
+        return SessionLog(self._services, self.name, name, actor=self.actor)
 
     def sessions(self, status: SessionStatus | None = None, limit: int = 100) -> list[Session]:
         """Return the sessions, of one status or all, those started last first.
@@ -158,7 +171,7 @@ class Tenant:
 
         Those of the entries, and of the turns that are searched; in every process at once.
         """
-        return generation_of(self._services, self.name)
+        return self._services.generation(self.name)
 
     def threads(self, *, limit: int = 1000, offset: int = 0) -> list[ThreadInfo]:
         """Return this tenant's threads in the order of their first turn."""
@@ -237,6 +250,15 @@ class Tenant:
             batch_size=batch_size,
         )
         return self._services.exports.taking.take(self.name, source, wish, progress=progress)
+
+    def audit(self, *, after: int = 0, limit: int = 1000) -> list[AuditRecord]:
+        """Return what the audit log says of this tenant, oldest first; see `audit` of `open`.
+
+        Args:
+            after: Only records of a higher number.
+        """
+        check_page(limit, after)
+        return records_of(self._services.database, self.name, after=after, limit=limit)
 
     def stats(self) -> TenantStats:
         """Return what this tenant has stored."""

@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from hiermem_core.backends.tenants import turn_generation_of
 from hiermem_core.errors import InvalidInputError, ThreadNotFoundError
 from hiermem_core.models.threads import Profile, TurnList
+from hiermem_core.operations import watched
 from hiermem_core.recall.recaller import asked_of
 from hiermem_core.threads import reading
 from hiermem_core.threads.pruning import prune
@@ -31,10 +31,17 @@ if TYPE_CHECKING:
     from hiermem_core.threads.drafts import TurnLike
 
 
+@watched(
+    writes="append edit_turn delete_turns replace reset prune delete",
+    reads="turns context recall state",
+)
 class Thread:
     """One conversation of one tenant."""
 
-    def __init__(self, services: Services, tenant_id: str, thread_id: str) -> None:
+    def __init__(
+        self, services: Services, tenant_id: str, thread_id: str, *, actor: str | None = None
+    ) -> None:
+        self._watch = (services.memories.operations, tenant_id, thread_id, actor)
         self.tenant_id = tenant_id
         self.id = thread_id
         self._services = services
@@ -141,7 +148,7 @@ class Thread:
 
         Those of `Tenant.generation`, as a recall finds entries of the tenant.
         """
-        return generation_of(self._services, self.tenant_id)
+        return self._services.generation(self.tenant_id)
 
     def edit_turn(self, turn_id: str, content: str, *, user_id: str | None = None) -> Turn:
         """Replace a turn's content; id, seq and tool calls stay, the revision grows.
@@ -369,10 +376,12 @@ class Thread:
             limit=limit,
             explain=explain,
             restrictions=restrictions,
+            cleaner=self._services.memories.redaction.cleaner("query", *self._key),
         )
+        recaller = self._services.recaller
         if before is None:
-            return self._services.recaller.recall(asked)
-        return self._services.recaller.recall_beside(replace(asked, before_seq=before))
+            return recaller.recall(asked)
+        return recaller.recall_beside(replace(asked, before_seq=before))
 
     def __repr__(self) -> str:
         """Name thread and tenant."""
@@ -384,10 +393,3 @@ def check_page(limit: int, offset: int) -> None:
     for name, figure in (("limit", limit), ("offset", offset)):
         if figure < 0:
             raise InvalidInputError(name, "must be at least 0")
-
-
-def generation_of(services: Services, tenant_id: str) -> tuple[int, int]:
-    """Return how often the entries and the searched turns of a tenant were changed."""
-    services.database.check_open()
-    entries = services.memories.backend.generation(tenant_id)
-    return entries, turn_generation_of(services.database, tenant_id)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from hiermem_core.backends.embedders import RecordedEmbedder
 from hiermem_core.backends.in_memory import InMemoryBackend
 from hiermem_core.backends.in_memory_mending import InMemoryMending
 from hiermem_core.backends.matrices import Matrices
 from hiermem_core.backends.mending import Mending
+from hiermem_core.backends.modes import INDEX_THRESHOLDS, MODES
 from hiermem_core.backends.planner import Planner
+from hiermem_core.backends.quotas import Quotas
 from hiermem_core.backends.sql import SqlBackend
 from hiermem_core.backends.sql_filters import Fields, metadata_index_ddl
 from hiermem_core.backends.staging import StagedVectors
-from hiermem_core.backends.turn_rows import TurnRows
+from hiermem_core.backends.turn_rows import TurnRows, roles_in
 from hiermem_core.backends.vector_rows import VectorRows
 from hiermem_core.backends.vector_search import VectorSearch
 from hiermem_core.backends.waiting import WaitingRows
@@ -36,6 +38,7 @@ from hiermem_core.learning.strategies import Strategies
 from hiermem_core.learning.summary_buffer import SummaryBuffer
 from hiermem_core.learning.updates import UpdateQueue
 from hiermem_core.models import events
+from hiermem_core.models.redaction import Redaction
 from hiermem_core.recall.recaller import Recaller
 from hiermem_core.service.background import Background
 from hiermem_core.service.catching_up import CatchingUp
@@ -48,14 +51,18 @@ from hiermem_core.sessions.store import SessionStore
 from hiermem_core.threads.archive import ArchivingStore
 from hiermem_core.threads.listing import TurnListing
 from hiermem_core.threads.notes import NotesStore
+from hiermem_core.threads.preparing import Preparing
 from hiermem_core.threads.sliding_window import SlidingWindow
+from hiermem_core.threads.turn_table import TurnTable
 from hiermem_core.vector_index.applying import IndexTeller
 from hiermem_core.vector_index.connecting import ChromaServer
 from hiermem_core.vector_index.indexer import Indexer
+from hiermem_core.watchers import operations_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hiermem_core.given import Given
     from hiermem_core.models.events import Event
     from hiermem_core.models.threads import Strategy
     from hiermem_core.protocols import (
@@ -63,39 +70,14 @@ if TYPE_CHECKING:
         ChatModel,
         Clock,
         Embedder,
-        Observer,
         ThreadMemory,
         TokenCounter,
-        UsageGuard,
     )
-    from hiermem_core.service.vectorising import OnEmbedderChange
     from hiermem_core.settings import HierMemSettings
     from hiermem_core.storage.database import Database
+    from hiermem_core.telemetry import Telemetry
 
-MODES: dict[str, frozenset[str]] = {
-    "sqlite": frozenset({"keyword"}),
-    "chroma": frozenset({"semantic"}),
-    "hybrid": frozenset({"keyword", "semantic", "hybrid"}),
-    "in_memory": frozenset({"keyword", "semantic", "hybrid"}),
-}
-"""The modes each backend has an index for."""
-
-INDEX_THRESHOLDS = {"chroma": 0, "hybrid": 16_000}
-"""Vectors a tenant may have before they are kept in the vector index, unless a setting says."""
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What a caller may bring to `HierMem.open`; whatever is `None` is the built-in one."""
-
-    counter: Any = None
-    clock: Clock | None = None
-    observer: Observer | None = None
-    thread_memory: ThreadMemory | None = None
-    chat_model: Any = None
-    usage_guard: UsageGuard | None = None
-    embedder: Any = None
-    on_embedder_change: OnEmbedderChange = "raise"
+_Store = TypeVar("_Store", bound=ArchivingStore)
 
 
 @dataclass(frozen=True)
@@ -104,6 +86,7 @@ class Wiring:
 
     Attributes:
         tell: Takes events, after their commit.
+        telemetry: Watches operations; `None`: OpenTelemetry is not in use.
     """
 
     database: Database
@@ -114,6 +97,7 @@ class Wiring:
     tell: Callable[[Event], None]
     embedder: Embedder | None
     chat_model: ChatModel | None
+    telemetry: Telemetry | None
 
     @cached_property
     def indexer(self) -> Indexer:
@@ -161,6 +145,16 @@ class Wiring:
         return WaitingRows(self.database, self.vectors)
 
     @cached_property
+    def quotas(self) -> Quotas:
+        """Lets writes pass, or refuses them."""
+        return Quotas(self.given.quota, self.tell)
+
+    @cached_property
+    def redaction(self) -> Redaction:
+        """Lets text in."""
+        return Redaction(self.given.redactor)
+
+    @cached_property
     def rows(self) -> SqlBackend:
         """Searches the rows of the database: turns, and entries unless they are in memory."""
         settings = self.settings
@@ -184,6 +178,7 @@ class Wiring:
             waiting=self.waiting,
             indexer=self.indexer,
             embedder=self.recorded.name,
+            quotas=self.quotas,
             fields=fields,
         )
 
@@ -196,7 +191,9 @@ class Wiring:
     @cached_property
     def backend(self) -> Backend:
         """Keeps the entries."""
-        return InMemoryBackend() if self.settings.backend == "in_memory" else self.rows
+        if self.settings.backend != "in_memory":
+            return self.rows
+        return InMemoryBackend(self.quotas, partial(roles_in, self.database))
 
     @cached_property
     def backends(self) -> tuple[Backend, ...]:
@@ -254,22 +251,28 @@ class Wiring:
             clock=self.clock,
             merges=self.settings.dedup == "content",
             metadata_limit=self.settings.metadata_limit,
+            redaction=self.redaction,
             tell=self.tell,
             location=str(self.database.location),
             check_open=self.database.check_open,
             health=self.health.run,
+            operations=operations_of(self.settings, self.database, self.clock, self.telemetry),
         )
 
     @cached_property
     def store(self) -> ArchivingStore:
         """Writes threads."""
-        return ArchivingStore(
+        return self._turns_by(ArchivingStore)
+
+    def _turns_by(self, kind: type[_Store]) -> _Store:
+        return kind(
             self.database,
             clock=self.clock,
-            counter=self.counter,
+            preparing=Preparing(self.counter, self.redaction),
             rows=self.turn_rows,
             tell=self.tell,
             after_write=self.memories.after_write,
+            table=TurnTable(self.database, self.quotas, clock=self.clock),
         )
 
     @cached_property
@@ -283,8 +286,14 @@ class Wiring:
         return Learner(
             self.database,
             self.notes,
-            Asking(self.chat_model, self.given.usage_guard, counter=self.counter),
+            Asking(
+                self.chat_model,
+                self.given.usage_guard,
+                counter=self.counter,
+                redaction=self.redaction,
+            ),
             counter=self.counter,
+            redaction=self.redaction,
             tell=self.tell,
         )
 
@@ -344,6 +353,7 @@ class Wiring:
             tell=self.tell,
             recaller=self.recaller,
             recall_share=self.settings.recall_share,
+            redaction=self.redaction,
         )
 
     @cached_property
@@ -370,14 +380,7 @@ class Wiring:
     def exports(self) -> Exports:
         """Writes exports, and imports them."""
         entries = EntryTaking(self.backend, self.vectoriser, clock=self.clock, tell=self.tell)
-        threads = ThreadTaking(
-            self.database,
-            clock=self.clock,
-            counter=self.counter,
-            rows=self.turn_rows,
-            tell=self.tell,
-            after_write=self.memories.after_write,
-        )
+        threads = self._turns_by(ThreadTaking)
         taking = ExportTaking(
             entries,
             threads,
@@ -387,6 +390,7 @@ class Wiring:
             indexer=self.indexer,
             clock=self.clock,
             metadata_limit=self.settings.metadata_limit,
+            redaction=self.redaction,
             after_write=self.memories.after_write,
         )
         writer = ExportWriter(self.database, self.backend, self.recorded, clock=self.clock)

@@ -64,6 +64,7 @@ ON_TENANT = {
     "recall": lambda tenant: tenant.recall("which question"),
     "forget": lambda tenant: tenant.forget(namespace="notes"),
     "export": lambda tenant: tenant.export(io.BytesIO(), vectors=True),
+    "audit": lambda tenant: tenant.audit(),
     "import_export": lambda tenant: tenant.import_export(EXPORT),
 }
 

@@ -6,8 +6,8 @@ from core.memory_backends import EVERY, on
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiermem_core.forgetting.derivation import descendants, fallout
 from hiermem_core.forgetting.selectors import selector_of
+from hiermem_core.service.derivation import descendants, fallout
 from hiermem_core.testing.contracts.forgetting import ForgettingContract
 from hiermem_core.testing.contracts.forgetting_in_flight import ForgettingInFlightContract
 

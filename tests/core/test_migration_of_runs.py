@@ -9,6 +9,7 @@ import pytest
 from core.children import run_until_killed
 
 from hiermem_core import HierMem
+from hiermem_core.storage.migrations import SCHEMA_VERSION
 from hiermem_core.tokens.counters import ApproximateCounter
 
 OPEN_AND_DIE = """
@@ -52,7 +53,7 @@ def test_e15_the_fourth_schema_learns_patterns_and_logs_sessions(fourth_schema):
         assert acme.session("s1").log("look").step == 1
         assert acme.memory.stats().entries == 1
         assert hiermem.doctor().is_sound
-    assert schema_of(fourth_schema / "memory.db") == 5
+    assert schema_of(fourth_schema / "memory.db") == SCHEMA_VERSION
     assert schema_of(fourth_schema / "memory.db.schema-4") == 4
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,10 +15,12 @@ from hiermem_core.backends.in_memory_rows import (
     InMemoryReader,
     InMemoryWriter,
     Row,
+    Store,
     lives,
     newest_first,
 )
 from hiermem_core.backends.matrices import rounded, unit_of
+from hiermem_core.backends.quotas import Gate, Quotas
 from hiermem_core.backends.records import (
     EntryCounts,
     Scored,
@@ -26,25 +29,19 @@ from hiermem_core.backends.records import (
     Waiting,
     embedded_text,
 )
+from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import dump_json
+from hiermem_core.models.quotas import Usage
 from hiermem_core.ranking.words import bm25, plain_words, query_words
 from hiermem_core.vector_index.retrying import Retry, after_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
     from hiermem_core.backends.records import Attempt, MadeVector, Vector
     from hiermem_core.backends.restrictions import Scope
     from hiermem_core.models.entries import MemoryEntry
-
-
-@dataclass(slots=True)
-class _Store:
-    """What is kept of one tenant."""
-
-    rows: dict[int, Row] = field(default_factory=dict)
-    generation: int = 0
 
 
 class InMemoryBackend:
@@ -53,8 +50,14 @@ class InMemoryBackend:
     name = "in_memory"
     modes = frozenset({"keyword", "semantic", "hybrid"})
 
-    def __init__(self) -> None:
-        self._stores: dict[str, _Store] = {}
+    def __init__(
+        self,
+        quotas: Quotas | None = None,
+        turn_roles: Callable[[str, Collection[str]], Mapping[str, str]] = lambda _tenant, _ids: {},
+    ) -> None:
+        self._turn_roles = turn_roles
+        self._quotas = quotas or Quotas(None, lambda _: None)
+        self._stores: dict[str, Store] = {}
         self._lock = threading.RLock()
         self._last_number = 0
         self._counting = ""
@@ -69,15 +72,26 @@ class InMemoryBackend:
     @contextmanager
     def write(self, tenant: str, now: datetime) -> Iterator[InMemoryWriter]:
         """Write in one transaction."""
-        with self._lock:
+        with self._quotas.telling(tenant) as rejected, self._lock:
             store = self._store(tenant)
             writer = InMemoryWriter(dict(store.rows), now, self._next_number, self._counts)
+            writer.usage = store.usage
+            writer.turn_roles = partial(self._turn_roles, tenant)
+            writer.gate = Gate(
+                self._quotas.quota,
+                to_milliseconds(now),
+                usage=writer.counted,
+                expired=Usage,
+                settle=writer.settle,
+                rejected=rejected,
+            )
             yield writer
             store.rows = writer.rows
             store.generation += writer.has_changed
+            store.usage = writer.usage
 
     @contextmanager
-    def locked(self, *, counting: str | None = None) -> Iterator[dict[str, _Store]]:
+    def locked(self, *, counting: str | None = None) -> Iterator[dict[str, Store]]:
         """Look after all that is kept, while nobody else does; for reindex and repair.
 
         Args:
@@ -184,8 +198,8 @@ class InMemoryBackend:
         """Tell whether a vector stands beside the stored ones; a reindex may have changed them."""
         return not self._counting or vector.by in ("", self._counting)
 
-    def _store(self, tenant: str) -> _Store:
-        return self._stores.setdefault(tenant, _Store())
+    def _store(self, tenant: str) -> Store:
+        return self._stores.setdefault(tenant, Store())
 
     def _next_number(self) -> int:
         self._last_number += 1
@@ -199,7 +213,7 @@ class InMemoryBackend:
         return {
             number: row
             for number, row in rows.items()
-            if lives(row.entry, scope.now) and scope.entries.admits(row.entry)
+            if not row.is_stale and lives(row.entry, scope.now) and scope.entries.admits(row.entry)
         }
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hiermem_core.backends.records import Derivation, Kept
+from hiermem_core.backends.records import Derivation, Kept, stored_bytes
 from hiermem_core.models.metadata import copied
 from hiermem_core.models.namespaces import is_within
 from hiermem_core.models.patterns import standing
+from hiermem_core.models.quotas import Usage
+from hiermem_core.operations import touched
 from hiermem_core.vector_index.retrying import Retry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
+    from hiermem_core.backends.quotas import Gate
     from hiermem_core.backends.records import EntryWrite, MadeVector
     from hiermem_core.backends.restrictions import Restrictions
     from hiermem_core.models.entries import MemoryEntry
@@ -31,6 +34,20 @@ class Row:
     retry: Retry | None
     error: str = ""
     pattern: Pattern | None = None
+    is_stale: bool = False
+
+
+@dataclass(slots=True)
+class Store:
+    """What is kept of one tenant.
+
+    Attributes:
+        usage: The writes of its current minute.
+    """
+
+    rows: dict[int, Row] = field(default_factory=dict)
+    generation: int = 0
+    usage: Usage = field(default_factory=Usage)
 
 
 class InMemoryReader:
@@ -38,7 +55,8 @@ class InMemoryReader:
 
     def __init__(self, rows: dict[int, Row], now: datetime) -> None:
         self.rows = rows
-        self._now = now
+        self.now = now
+        self.turn_roles: Callable[[Collection[str]], Mapping[str, str]] = lambda _: {}
 
     def by_id(self, ids: Collection[str]) -> Mapping[str, Kept]:
         """Return those that exist."""
@@ -101,7 +119,7 @@ class InMemoryReader:
         return [
             Kept(number, row.entry, row.vector is not None)
             for number, row in self.rows.items()
-            if lives(row.entry, self._now)
+            if lives(row.entry, self.now)
         ]
 
 
@@ -117,15 +135,35 @@ class InMemoryWriter(InMemoryReader):
     ) -> None:
         super().__init__(rows, now)
         self.has_changed = False
+        self.usage = Usage()
+        self.gate: Gate | None = None
         self._next_number = next_number
         self._counts = counts
 
+    def admit(self, entry: MemoryEntry, old: MemoryEntry | None) -> None:
+        """Count an entry that is to be put in place of another, if the quota has room for it."""
+        if self.gate is not None:
+            size = stored_bytes(entry) - (0 if old is None else stored_bytes(old))
+            self.gate.admit(entries=int(old is None), size=size)
+
+    def counted(self) -> Usage:
+        """Return what is kept, and the writes of the current minute."""
+        living = [kept.entry for kept in self._living()]
+        return replace(self.usage, entries=len(living), bytes=sum(map(stored_bytes, living)))
+
+    def settle(self, usage: Usage) -> None:
+        """Note the writes that were made."""
+        self.usage = usage
+
     def put(self, writes: Sequence[EntryWrite]) -> None:
         """Write entries and patterns; an expired one of the same id or key makes room."""
+        if self.gate is not None:
+            self.gate.settle()
         names = {(write.entry.id, write.entry.namespace, write.entry.key) for write in writes}
         for number, row in list(self.rows.items()):
-            if not lives(row.entry, self._now) and _bears_a_name(row.entry, names):
+            if not lives(row.entry, self.now) and _bears_a_name(row.entry, names):
                 del self.rows[number]
+        touched(write.entry.id for write in writes)
         for write in writes:
             number = self._next_number() if write.number is None else write.number
             old = self.rows.get(number)
@@ -141,17 +179,19 @@ class InMemoryWriter(InMemoryReader):
     def put_pattern(self, pattern: Pattern) -> None:
         """Write a pattern that is there anew; its entry stays as it is."""
         kept = self.by_id({pattern.id})[pattern.id]
+        touched((pattern.id,))
         self.rows[kept.number] = replace(self.rows[kept.number], pattern=_apart(pattern))
 
     def remove(self, numbers: Collection[int]) -> None:
         """Remove rows with everything that hangs on them."""
+        touched(self.rows[number].entry.id for number in numbers)
         for number in numbers:
             del self.rows[number]
             self.has_changed = True
 
     def remove_expired(self, *, limit: int) -> tuple[int, int]:
         """Remove up to `limit` expired entries; return how many, and how many are left."""
-        expired = [n for n, row in self.rows.items() if not lives(row.entry, self._now)]
+        expired = [n for n, row in self.rows.items() if not lives(row.entry, self.now)]
         self.remove(expired[:limit])
         return len(expired[:limit]), len(expired[limit:])
 
@@ -182,12 +222,12 @@ class InMemoryWriter(InMemoryReader):
         }
 
     def rederive(self, sources: Mapping[int, tuple[str, ...]]) -> None:
-        """Name other sources for rows; each entry's version grows."""
+        """Name other sources for rows, which are stale then; each entry's version grows."""
         for number, ids in sources.items():
             row = self.rows[number]
             version = row.entry.version + 1
-            entry = replace(row.entry, derived_from=ids, updated_at=self._now, version=version)
-            self.rows[number] = replace(row, entry=entry)
+            entry = replace(row.entry, derived_from=ids, updated_at=self.now, version=version)
+            self.rows[number] = replace(row, entry=entry, is_stale=True)
             self.has_changed = True
 
     def vector_count(self) -> int:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hiermem_core.models.plain import dump_json
+from hiermem_core.models.quotas import octets
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -22,6 +25,13 @@ if TYPE_CHECKING:
 def embedded_text(entry: MemoryEntry | EntryDraft) -> Text:
     """Return what is embedded of an entry: its content, or its passages, each apart."""
     return entry.content if entry.passages is None else tuple(entry.passages)
+
+
+def stored_bytes(entry: MemoryEntry) -> int:
+    """Return the bytes of an entry, as quotas count them."""
+    passages = "" if entry.passages is None else dump_json(entry.passages)
+    texts = (entry.content, dump_json(entry.metadata), dump_json(entry.tags), passages)
+    return sum(octets(text) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)

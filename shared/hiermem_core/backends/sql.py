@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
 
     from hiermem_core.backends.keywords import KeywordIndex
+    from hiermem_core.backends.quotas import Quotas
     from hiermem_core.backends.records import Attempt, Settled, Vector, Waiting
     from hiermem_core.backends.restrictions import Scope
     from hiermem_core.backends.sql_filters import Fields
@@ -63,6 +64,7 @@ class SqlBackend:
     Args:
         embedder: Gives the name of the embedder whose vectors count, as of a snapshot.
         fields: The metadata fields of the database.
+        quotas: Let writes pass, or refuse them.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class SqlBackend:
         waiting: WaitingRows,
         indexer: Indexer,
         embedder: Callable[[Connection], str],
+        quotas: Quotas,
         fields: Fields = NO_FIELDS,
     ) -> None:
         self.name = name
@@ -86,6 +89,7 @@ class SqlBackend:
         self._waiting = waiting
         self._indexer = indexer
         self._embedder = embedder
+        self._quotas = quotas
         self._fields = fields
         self._common = CommonWords()
 
@@ -99,7 +103,7 @@ class SqlBackend:
     @contextmanager
     def write(self, tenant: str, now: datetime) -> Iterator[SqlWriter]:
         """Write in one transaction."""
-        with self._database.write(tenant) as connection:
+        with self._quotas.telling(tenant) as rejected, self._database.write(tenant) as connection:
             yield SqlWriter(
                 connection,
                 tenant,
@@ -107,6 +111,7 @@ class SqlBackend:
                 embedder=self._embedder(connection),
                 fields=self._fields,
                 vectors=self._vectors,
+                gate=self._quotas.gate(connection, tenant, now, rejected),
             )
 
     def has_rows(self, scope: Scope) -> bool:

@@ -29,11 +29,12 @@ from hiermem_core.backends.sql_restrictions import (
     within,
 )
 from hiermem_core.backends.sql_rows import entry_of, kept_of
+from hiermem_core.backends.turn_rows import roles_of_turns
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import load_json
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.given import as_given
-from hiermem_core.storage.tables import memory_entries, patterns, vectors
+from hiermem_core.storage.tables import is_derived, memory_entries, patterns, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -69,7 +70,7 @@ class SqlReader:
     ) -> None:
         self.connection = connection
         self.tenant = tenant
-        self._now = now
+        self.now = now
         self._embedder = embedder
         self._fields = fields
 
@@ -97,14 +98,14 @@ class SqlReader:
         self, restrictions: Restrictions, *, limit: int, offset: int = 0
     ) -> list[MemoryEntry]:
         """Return the entries within, newest change first, then by id."""
-        scope = Scope(tenant=self.tenant, now=self._now, entries=restrictions)
+        scope = Scope(tenant=self.tenant, now=self.now, entries=restrictions)
         query = listing(restrictions, fields=self._fields)
         facts = facts_of(scope) | {"limit": limit, "offset": offset}
         return [entry_of(row) for row in self.connection.execute(query, facts).all()]
 
     def namespaces(self, under: str | None, *, limit: int, offset: int = 0) -> list[str]:
         """Return, sorted, the namespaces at or below `under` that hold an entry."""
-        query = select(_E.namespace).distinct().where(_E.tenant == self.tenant, living(self._now))
+        query = select(_E.namespace).distinct().where(_E.tenant == self.tenant, living(self.now))
         if under is not None:
             query = query.where(in_namespace(under, subtree=True))
         page = query.order_by(_E.namespace).limit(limit).offset(offset)
@@ -152,12 +153,16 @@ class SqlReader:
     def derivations(self) -> dict[str, Derivation]:
         """Return by id how each entry was derived that was, expired ones too."""
         query = select(_E.id, _E.number, _E.derived_from).where(
-            _E.tenant == self.tenant, _E.derived_from != "[]"
+            _E.tenant == self.tenant, is_derived
         )
         return {
             name: Derivation(number, tuple(load_json(sources)))
             for name, number, sources in self.connection.execute(query)
         }
+
+    def turn_roles(self, ids: Collection[str]) -> dict[str, str]:
+        """Return the roles of those of the tenant's active turns that have these ids."""
+        return roles_of_turns(self.connection, self.tenant, ids)
 
     def vector_count(self) -> int:
         """Return how many vectors are kept, of entries and turns, by whatever embedder."""
@@ -166,7 +171,7 @@ class SqlReader:
 
     def expired_numbers(self, *, limit: int) -> list[int]:
         """Return row numbers of entries that expired and are not purged."""
-        facts = {"tenant": self.tenant, "now_ms": to_milliseconds(self._now), "limit": limit}
+        facts = {"tenant": self.tenant, "now_ms": to_milliseconds(self.now), "limit": limit}
         return list(self.connection.execute(EXPIRED, facts).scalars())
 
     def expired_count(self) -> int:
@@ -176,18 +181,18 @@ class SqlReader:
 
     def has_expired(self) -> ColumnElement[bool]:
         """Return the condition that an entry of the tenant has expired."""
-        return (_E.tenant == self.tenant) & (_E.expires_at <= to_milliseconds(self._now))
+        return (_E.tenant == self.tenant) & (_E.expires_at <= to_milliseconds(self.now))
 
     def _patterns(self) -> Select[Any]:
         """Return the query of the tenant's patterns whose entry lives."""
         is_its = (_E.tenant == _P.tenant) & (_E.id == _P.id)
         found = select(*COLUMNS).join(memory_entries, is_its)
-        return found.where(_P.tenant == self.tenant, living(self._now))
+        return found.where(_P.tenant == self.tenant, living(self.now))
 
     def _found(self, query: Select[Any], names: Collection[Any]) -> Sequence[Row[Any]]:
         facts = {
             "tenant": self.tenant,
-            "now_ms": to_milliseconds(self._now),
+            "now_ms": to_milliseconds(self.now),
             "embedder": self._embedder,
             "names": as_given(names),
         }

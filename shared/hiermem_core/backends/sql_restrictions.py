@@ -192,7 +192,8 @@ def in_scope(shape: Shape) -> Condition:
         is_living = or_(_E.expires_at.is_(None), _E.expires_at > bindparam("now_ms"))
         conditions = _conditions(shape.entries, shape.tags, bindparam)
         restricted = map(_unindexed, conditions)
-        either.append(and_(_unindexed(_E.tenant == bindparam("tenant")), is_living, *restricted))
+        ours = _unindexed(_E.tenant == bindparam("tenant"))
+        either.append(and_(ours, is_living, ~_E.is_stale, *restricted))
     if shape.turns is not None:
         ours = _unindexed(_S.tenant == bindparam("tenant"))
         either.append(and_(ours, _turn_condition(shape.turns)))

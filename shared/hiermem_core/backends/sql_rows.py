@@ -68,6 +68,7 @@ def entry_row(
         entry.user_id,
         digest,
         None if entry.passages is None else dump_json(entry.passages),
+        False,
     )
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a tenant itself: its number, and the generations of its entries and turns."""
+"""What is kept of a tenant itself: its number, the generations of what it has, how much it has."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, insert, select, update
 
+from hiermem_core.models.quotas import Usage
 from hiermem_core.storage.tables import tenants
 
 if TYPE_CHECKING:
@@ -16,7 +17,24 @@ if TYPE_CHECKING:
 _T = tenants.c
 _is_it = _T.tenant == bindparam("of")
 _number = select(_T.number).where(_is_it)
-_count = update(tenants).where(_is_it).values(generation=_T.generation + 1)
+_count = (
+    update(tenants)
+    .where(_is_it)
+    .values(
+        generation=_T.generation + 1,
+        entries=_T.entries + bindparam("more"),
+        bytes=_T.bytes + bindparam("size"),
+    )
+)
+_count_bytes = update(tenants).where(_is_it).values(bytes=_T.bytes + bindparam("size"))
+_count_writes = (
+    update(tenants)
+    .where(_is_it)
+    .values(minute_ms=bindparam("minute"), minute_writes=bindparam("writes"))
+)
+_usage = (
+    select(_T.entries, _T.bytes, _T.minute_ms, _T.minute_writes).where(_is_it).with_for_update()
+)
 _count_turns = update(tenants).where(_is_it).values(turn_generation=_T.turn_generation + 1)
 
 
@@ -52,6 +70,32 @@ def count_turn_change(connection: Connection, tenant: str) -> None:
     connection.execute(_count_turns, {"of": tenant})
 
 
-def count_change(connection: Connection, tenant: str) -> None:
-    """Say that the running transaction changes the tenant's entries."""
-    connection.execute(_count, {"of": tenant})
+def count_change(connection: Connection, tenant: str, *, entries: int = 0, size: int = 0) -> None:
+    """Say that the running transaction changes the tenant's entries.
+
+    Args:
+        entries: So many there are more.
+        size: So many bytes they are larger.
+    """
+    connection.execute(_count, {"of": tenant, "more": entries, "size": size})
+
+
+def count_bytes(connection: Connection, tenant: str, size: int) -> None:
+    """Say that the tenant's turns are so many bytes larger."""
+    facts = {"of": tenant, "size": size}
+    if size and not connection.execute(_count_bytes, facts).rowcount:
+        known_tenant(connection, tenant)
+        connection.execute(_count_bytes, facts)
+
+
+def usage_of(connection: Connection, tenant: str) -> Usage:
+    """Return what a tenant keeps, expired entries included; no other writer counts meanwhile."""
+    found = connection.execute(_usage, {"of": tenant}).first()
+    return Usage() if found is None else Usage(*found)
+
+
+def count_writes(connection: Connection, tenant: str, usage: Usage) -> None:
+    """Note how many writes were made in the minute."""
+    known_tenant(connection, tenant)
+    facts = {"of": tenant, "minute": usage.minute_ms, "writes": usage.writes}
+    connection.execute(_count_writes, facts)

@@ -22,7 +22,7 @@ from hiermem_core.ranking.words import (
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.given import as_given, given_numbers, given_triples
 from hiermem_core.storage.numbering import next_numbers
-from hiermem_core.storage.tables import participants, searchable, turns
+from hiermem_core.storage.tables import participants, searchable, threads, turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hiermem_core.backends.vector_rows import VectorRows
     from hiermem_core.models.turns import Turn
     from hiermem_core.ranking.scoring import Place
+    from hiermem_core.storage.database import Database
 
 _S, _P = searchable.c, participants.c
 _SPOKEN = frozenset({"user", "assistant"})
@@ -211,6 +212,22 @@ def participants_of(
     if threads is not None:
         query = query.where(_P.thread.in_(threads))
     return list(connection.execute(query.order_by(_P.author)).scalars())
+
+
+def roles_in(database: Database, tenant: str, ids: Collection[str]) -> dict[str, str]:
+    """Return `roles_of_turns`, of a snapshot."""
+    with database.read() as connection:
+        return roles_of_turns(connection, tenant, ids)
+
+
+def roles_of_turns(connection: Connection, tenant: str, ids: Collection[str]) -> dict[str, str]:
+    """Return the roles of those of a tenant's active turns that have these ids."""
+    mine = select(turns.c.id, turns.c.role).join(threads, threads.c.number == turns.c.thread)
+    mine = mine.where(threads.c.tenant == tenant, ~turns.c.archived)
+    found: dict[str, str] = {}
+    for some in slices(list(ids)):
+        found |= dict(connection.execute(mine.where(turns.c.id.in_(some))).all())
+    return found
 
 
 def _add_participants(

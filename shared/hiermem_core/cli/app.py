@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from hiermem_core.cli.auditing import audit
 from hiermem_core.cli.backups import backup, restore
 from hiermem_core.cli.contexts import context
 from hiermem_core.cli.demo import demo
@@ -99,5 +100,6 @@ app.command()(health)
 app.command()(doctor)
 app.command()(reindex)
 app.command()(purge)
+app.command()(audit)
 app.add_typer(tokens, name="tokens")
 app.command()(demo)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from hiermem_core.context.budgets import budget_of, check_figure
 from hiermem_core.context.fitting import (
     Mandatory,
     Material,
@@ -25,7 +26,7 @@ from hiermem_core.errors import (
     ThreadNotFoundError,
 )
 from hiermem_core.models.events import Event, TurnsTrimmed
-from hiermem_core.models.text import TextCleaner
+from hiermem_core.models.redaction import Redaction
 from hiermem_core.models.threads import ModelInfo, Profile, ThreadLoad
 from hiermem_core.models.turns import Turn, is_blank, is_standing
 from hiermem_core.models.warnings import ContextWarning, warning_of
@@ -42,6 +43,7 @@ from hiermem_core.tokens.counters import ApproximateCounter, GuardedCounter
 if TYPE_CHECKING:
     from hiermem_core.models.context import Context
     from hiermem_core.models.queries import Hit, RecallThreads, TurnHit
+    from hiermem_core.models.text import TextCleaner
     from hiermem_core.protocols import ThreadMemory, TokenCounter
     from hiermem_core.recall.recaller import Recaller
     from hiermem_core.storage.database import Database
@@ -95,6 +97,7 @@ class ContextAssembler:
         tell: Callable[[Event], None],
         recaller: Recaller | None = None,
         recall_share: float = 0.0,
+        redaction: Redaction | None = None,
     ) -> None:
         self._database = database
         self._memory = memory
@@ -104,6 +107,7 @@ class ContextAssembler:
         self._tell = tell
         self._recaller = recaller
         self._recall_share = recall_share
+        self._redaction = redaction or Redaction()
 
     def build(
         self,
@@ -156,15 +160,16 @@ class ContextAssembler:
             BudgetExceededError: What must be kept does not fit.
         """
         _check_policy(on_over_budget)
-        _check_figure("prefix_tokens", prefix_tokens)
+        check_figure("prefix_tokens", prefix_tokens)
         _check_prompt(system, tools)
         budget, reserve = budget_of(model, budget_tokens, output_reserve)
         guard = GuardedCounter(self._counter)
-        given = self._current_turns([*(window or ()), *as_drafts(current)], guard)
+        key = (tenant_id, thread_id)
+        given = self._current_turns(key, [*(window or ()), *as_drafts(current)], guard)
         stored = self._read(tenant_id, thread_id, given, may_be_new=question_follows)
         standing = [*stored.standing, *(turn for turn in given if is_standing(turn))]
         prompt, others = _prompt_among(
-            _system_turns(system),
+            _system_turns(system, self._redaction.cleaner("prompt", *key)),
             [turn for turn in standing if not is_blank(turn)],
             takes_block=question_follows,
         )
@@ -210,6 +215,7 @@ class ContextAssembler:
                 thread_id=thread_id,
                 threads=recall_threads,
                 restrictions={"namespace": recall_namespace},
+                cleaner=self._redaction.cleaner("query", *key),
             )
             material = self._with_recall(material, asked, guard, recall_limit)
         context = self._fit(material, guard)
@@ -264,8 +270,10 @@ class ContextAssembler:
         estimate = ApproximateCounter()
         return fit(replace(material, warnings=(*material.warnings, warning)), estimate)
 
-    def _current_turns(self, current: Current, counter: TokenCounter) -> list[Turn]:
-        cleaner = TextCleaner()
+    def _current_turns(
+        self, key: tuple[str, str], current: Current, counter: TokenCounter
+    ) -> list[Turn]:
+        cleaner = self._redaction.cleaner("turn", *key)
         drafts = cleaned_drafts(as_drafts(current), cleaner)
         asked = [draft for draft in drafts if draft.role == "user"]
         if asked and is_blank(asked[-1]):
@@ -296,30 +304,8 @@ class ContextAssembler:
             self._tell(TurnsTrimmed(tenant_id, thread_id, trimmed.count, trimmed.tokens))
 
 
-def budget_of(
-    model: ModelInfo | None, budget_tokens: int | None, output_reserve: int | None
-) -> tuple[int, int]:
-    """Return the budget and the reserve that is already taken off it.
-
-    Raises:
-        InvalidInputError: A figure is negative, or neither a budget nor a model is given.
-    """
-    _check_figure("budget_tokens", budget_tokens)
-    _check_figure("output_reserve", output_reserve)
-    if budget_tokens is not None:
-        return budget_tokens, 0
-    if model is None:
-        raise InvalidInputError("budget_tokens", "is missing; give it, or a model")
-    reserve = output_reserve
-    if reserve is None:
-        reserve = model.context_window // 4
-        if model.max_output_tokens is not None:
-            reserve = min(model.max_output_tokens, reserve)
-    return max(0, model.context_window - reserve), reserve
-
-
-def _system_turns(system: str) -> list[Turn]:
-    return [Turn(role="system", content=TextCleaner().text(system))] if system else []
+def _system_turns(system: str, cleaner: TextCleaner) -> list[Turn]:
+    return [Turn(role="system", content=cleaner.text(system))] if system else []
 
 
 def _prompt_among(
@@ -373,13 +359,6 @@ def _with_seqs(load: ThreadLoad) -> ThreadLoad:
     if all(before < after for before, after in pairwise([0, *seqs])):
         return load
     return replace(load, window=_numbered(load.window, 0))
-
-
-def _check_figure(name: str, figure: int | None) -> None:
-    if figure is None:
-        return
-    if isinstance(figure, bool) or not isinstance(figure, int) or figure < 0:
-        raise InvalidInputError(name, "must be a whole number, at least 0")
 
 
 def _check_prompt(system: str, tools: Sequence[Mapping[str, Any]]) -> None:

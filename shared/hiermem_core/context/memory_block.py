@@ -14,7 +14,8 @@
     </memory>
 
 Recalled turns stand in the order of time, under one header for each part of a thread. A line that
-begins with a space goes on with the item before it. `parse_block` reads the items back.
+begins with a space, after whatever breaks lines, goes on with the item before it, so that no text
+looks like another item or speaker. `parse_block` reads the items back.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ _ENTRIES = "[entries]"
 _ENTRY = re.compile(r"\((\w+), ([^)]*)\) (.*)", re.DOTALL)
 _UNFIT = re.compile(r"[:\s]+")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_BREAK = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_INDENT = re.compile(r"([\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]) ")
 _BRACES = (("{", "&#123;"), ("}", "&#125;"))
 
 
@@ -86,7 +89,7 @@ def item_of(hit: Hit | TurnHit) -> RecalledItem:
 def line_of(hit: Hit | TurnHit) -> str:
     """Return the line of a hit, without its header."""
     item = item_of(hit)
-    text = escaped(item.text).replace("\n", "\n ")
+    text = _BREAK.sub(r"\g<0> ", escaped(item.text))
     if isinstance(hit, TurnHit):
         return f"{escaped(item.source)}: {text}"
     return f"({item.source}, {item.day}) {text}"
@@ -164,7 +167,7 @@ def _items(recalled: str) -> Iterator[RecalledItem]:
 def _joined(lines: Iterable[str]) -> Iterator[str]:
     """Yield items whole: a line that begins with a space goes on with the one before."""
     item: str | None = None
-    for line in lines:
+    for line in (_INDENT.sub(r"\1", line) for line in lines):
         if item is not None and line.startswith(" "):
             item += "\n" + line[1:]
             continue

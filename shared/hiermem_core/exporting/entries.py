@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from hiermem_core.backends.records import EntryWrite, Kept, MadeVector, embedded_text
+from hiermem_core.errors import QuotaExceededError
 from hiermem_core.exporting.forms import array_of
-from hiermem_core.exporting.report import AT_HAND, ReadItem
+from hiermem_core.exporting.report import AT_HAND, QUOTA, ReadItem
 from hiermem_core.models import events
 from hiermem_core.models.moments import to_the_millisecond
 from hiermem_core.service.storing import digest_of
@@ -83,9 +84,16 @@ class EntryTaking:
         writes: list[EntryWrite] = []
         with self._backend.write(tenant, now) as writer:
             choices = _choices(writer, entries, on_conflict, now)
-            for read, choice in zip(entries, choices, strict=True):
-                if choice.entry is not None:
-                    writes.append(self._write_of(read, choice.entry, choice.old, vectors_by))
+            for place, (read, choice) in enumerate(zip(entries, choices, strict=True)):
+                if choice.entry is None:
+                    continue
+                try:
+                    writer.admit(choice.entry, None if choice.old is None else choice.old.entry)
+                except QuotaExceededError as error:
+                    failed = ReadItem("entry", read.entry.id, "failed", QUOTA, str(error))
+                    choices[place] = Choice(failed)
+                    continue
+                writes.append(self._write_of(read, choice.entry, choice.old, vectors_by))
             if writes:
                 writer.put(writes)
         for write in writes:

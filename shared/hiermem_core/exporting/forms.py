@@ -24,7 +24,6 @@ from hiermem_core.exporting.fields import (
 from hiermem_core.exporting.run_forms import pattern_form, read_pattern
 from hiermem_core.models.entries import DEFAULT_TRUST, EntryDraft, MemoryEntry
 from hiermem_core.models.notes import Fact, ThreadState
-from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.turns import Origin, ToolCall, Turn, TurnDraft, source_of_role
 from hiermem_core.service.checking import checked_draft
 from hiermem_core.service.checking_vectors import check_embedding, checked_vector
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.backends.records import Vector
     from hiermem_core.models.patterns import Pattern
+    from hiermem_core.models.text import TextCleaner
     from hiermem_core.threads.notes import Notes
     from hiermem_core.threads.reading import Head
 
@@ -121,7 +121,7 @@ def entry_form(
     return form | _vectors_form(vectors)
 
 
-def read_entry(form: Mapping[str, Any], *, metadata_limit: int) -> ReadEntry:
+def read_entry(form: Mapping[str, Any], cleaner: TextCleaner, *, metadata_limit: int) -> ReadEntry:
     """Return the entry of a form.
 
     Raises:
@@ -144,7 +144,7 @@ def read_entry(form: Mapping[str, Any], *, metadata_limit: int) -> ReadEntry:
             derived_from=form.get("derived_from", ()),
             user_id=form.get("user_id"),
         ),
-        TextCleaner(),
+        cleaner,
         metadata_limit=metadata_limit,
     )
     created_at = moment_of(form, "created_at")
@@ -168,13 +168,13 @@ def read_entry(form: Mapping[str, Any], *, metadata_limit: int) -> ReadEntry:
         derived_from=tuple(draft.derived_from),
         user_id=draft.user_id,
     )
-    vectors = _read_vectors(form)
+    vectors = None if cleaner.redacted else _read_vectors(form)
     if vectors is not None:
         check_embedding(
             entry.content if entry.passages is None else entry.passages,
             array_of(vectors, is_one=entry.passages is None),
         )
-    pattern = read_pattern(form["pattern"], entry) if "pattern" in form else None
+    pattern = read_pattern(form["pattern"], entry, cleaner) if "pattern" in form else None
     return ReadEntry(entry, form.get("merges") is True, vectors, pattern)
 
 
@@ -198,14 +198,13 @@ def thread_form(head: Head, notes: Notes) -> dict[str, Any]:
     return form | {"notes": {"turn_count": state.turn_count} | present(given)}
 
 
-def read_thread(form: Mapping[str, Any]) -> ReadThread:
+def read_thread(form: Mapping[str, Any], cleaner: TextCleaner) -> ReadThread:
     """Return the thread of a form.
 
     Raises:
         InvalidInputError: A field is missing, or of a wrong type.
     """
     notes = form.get("notes")
-    cleaner = TextCleaner()
     try:
         state = None if notes is None else _state(notes, cleaner)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
@@ -251,15 +250,16 @@ def turn_form(turn: Turn, vectors: Vectors | None) -> dict[str, Any]:
     return form | present(given) | _vectors_form(vectors)
 
 
-def read_turn(form: Mapping[str, Any]) -> tuple[Turn, Vectors | None]:
+def read_turn(form: Mapping[str, Any], cleaner: TextCleaner) -> tuple[Turn, Vectors | None]:
     """Return the turn of a form, and its vector.
 
     Raises:
         InvalidInputError: A field is missing, or cannot be stored.
     """
     try:
-        draft = cleaned(_turn_draft(form), TextCleaner())
-        tokens = {str(name): checked_size("tokens", n) for name, n in _tokens(form).items()}
+        draft = cleaned(_turn_draft(form), cleaner)
+        given = {} if cleaner.redacted else _tokens(form)
+        tokens = {str(name): checked_size("tokens", n) for name, n in given.items()}
         turn = counted(draft, tokens)
     except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
         if isinstance(error, InvalidInputError):
@@ -273,7 +273,7 @@ def read_turn(form: Mapping[str, Any]) -> tuple[Turn, Vectors | None]:
         "status": "archived" if form.get("status") == "archived" else "active",
         "call_seq": None if call_seq is None else checked_size("call_seq", call_seq, least=1),
     }
-    return Turn(**values), _read_vectors(form)
+    return Turn(**values), None if cleaner.redacted else _read_vectors(form)
 
 
 def array_of(vectors: Vectors, *, is_one: bool) -> Vector:

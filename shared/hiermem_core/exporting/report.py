@@ -18,6 +18,9 @@ Outcome = Literal["imported", "updated", "skipped", "failed"]
 AT_HAND = "unchanged"
 """Why a record is skipped that is stored already."""
 
+QUOTA = "quota_exceeded"
+"""Why a record fails that the tenant's quota has no room for."""
+
 _LISTED = 20
 """Records named in the text of a report; `items` holds them all."""
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hiermem_core.models.entries import MemoryEntry
+    from hiermem_core.models.text import TextCleaner
 
 
 def pattern_form(pattern: Pattern) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def pattern_form(pattern: Pattern) -> dict[str, Any]:
     }
 
 
-def read_pattern(form: Any, entry: MemoryEntry) -> Pattern:
+def read_pattern(form: Any, entry: MemoryEntry, cleaner: TextCleaner) -> Pattern:
     """Return the pattern of a form.
 
     Raises:
@@ -43,7 +44,7 @@ def read_pattern(form: Any, entry: MemoryEntry) -> Pattern:
     return Pattern(
         id=entry.id,
         name=entry.key,
-        data=checked_data(field_of(form, "data", dict)) or {},
+        data=checked_data(field_of(form, "data", dict), cleaner) or {},
         confidence=checked_share("confidence", form.get("confidence")),
         uses=count_of(form, "uses"),
         created_at=moment_of(form, "created_at"),
@@ -69,7 +70,7 @@ def session_form(session: Session) -> dict[str, Any]:
     return form | present(given)
 
 
-def read_session(form: Mapping[str, Any]) -> Session:
+def read_session(form: Mapping[str, Any], cleaner: TextCleaner) -> Session:
     """Return the session of a form.
 
     Raises:
@@ -78,7 +79,7 @@ def read_session(form: Mapping[str, Any]) -> Session:
     user_id = form.get("user_id")
     return Session(
         id=check_name("session", field_of(form, "id", str)),
-        data=checked_data(form.get("data")) or {},
+        data=checked_data(form.get("data"), cleaner) or {},
         status=checked_status(form.get("status")),
         started_at=moment_of(form, "started_at"),
         ended_at=moment_of(form, "ended_at") if "ended_at" in form else None,
@@ -99,7 +100,7 @@ def step_form(step: Step) -> dict[str, Any]:
     return form | {name: value for name, value in given.items() if value is not None}
 
 
-def read_step(form: Mapping[str, Any], session_id: str) -> Step:
+def read_step(form: Mapping[str, Any], session_id: str, cleaner: TextCleaner) -> Step:
     """Return the step of a form, of a session.
 
     Raises:
@@ -112,7 +113,8 @@ def read_step(form: Mapping[str, Any], session_id: str) -> Step:
             reward=form.get("reward"),
             next_state=form.get("next_state"),
             id=field_of(form, "id", str),
-        )
+        ),
+        cleaner,
     )
     return Step(
         id=str(draft.id),

@@ -8,6 +8,7 @@ from sqlalchemy import delete, insert, update
 
 from hiermem_core.exporting.report import AT_HAND, ReadItem
 from hiermem_core.models import events
+from hiermem_core.operations import touched
 from hiermem_core.sessions.rows import (
     find_session,
     is_session,
@@ -57,6 +58,7 @@ class SessionTaking:
         with self._database.write(tenant) as connection:
             known = sessions_by_id(connection, tenant, ids)
             outcomes = _session_outcomes(given, known, on_conflict)
+            _touch(given, outcomes)
             for session, outcome in zip(given, outcomes, strict=True):
                 row = session_row(tenant, session)
                 if outcome == "imported":
@@ -90,6 +92,7 @@ class SessionTaking:
         with self._database.write(tenant) as connection:
             find_session(connection, tenant, session_id, locked=True)
             outcomes = _step_outcomes(connection, tenant, given, on_conflict, is_apart=is_apart)
+            _touch(given, outcomes)
             pairs = list(zip(given, outcomes, strict=True))
             old = [step.id for step, outcome in pairs if outcome == "updated"]
             new = [step for step, outcome in pairs if not isinstance(outcome, ReadItem)]
@@ -100,6 +103,13 @@ class SessionTaking:
         if new:
             self._tell(events.StepsLogged(tenant, session_id, len(new), new[-1].step))
         return outcomes
+
+
+def _touch(given: Sequence[Session | Step], outcomes: Outcomes) -> None:
+    pairs = zip(given, outcomes, strict=True)
+    written = [one.id for one, outcome in pairs if not isinstance(outcome, ReadItem)]
+    if written:
+        touched(written)
 
 
 def _session_outcomes(

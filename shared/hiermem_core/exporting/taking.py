@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,10 +15,13 @@ from hiermem_core.errors import (
     EmbedderMismatchError,
     InvalidInputError,
     LimitExceededError,
+    QuotaExceededError,
+    RedactionError,
 )
+from hiermem_core.exporting.batches import batches_of
 from hiermem_core.exporting.forms import read_entry, read_thread, read_turn
 from hiermem_core.exporting.reader import check_export, lines_of
-from hiermem_core.exporting.report import ReadItem, Tally
+from hiermem_core.exporting.report import QUOTA, ReadItem, Tally
 from hiermem_core.exporting.run_forms import read_session, read_step
 from hiermem_core.exporting.threads import Stretch
 from hiermem_core.models.ids import check_name
@@ -29,22 +31,21 @@ from hiermem_core.models.plain import dump_json
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from hiermem_core.backends.vector_rows import VectorRows
+    from hiermem_core.exporting.batches import Batch
     from hiermem_core.exporting.entries import EntryTaking, OnConflict
     from hiermem_core.exporting.forms import ReadEntry, ReadThread
     from hiermem_core.exporting.reader import Line
     from hiermem_core.exporting.report import Outcome, ReadReport
     from hiermem_core.exporting.sessions import SessionTaking
     from hiermem_core.exporting.threads import ReadTurn, ThreadTaking
+    from hiermem_core.models.redaction import Redaction
     from hiermem_core.models.sessions import Session, Step
     from hiermem_core.protocols import Clock
     from hiermem_core.service.vectorising import Vectoriser
     from hiermem_core.vector_index.indexer import Indexer
-
-MOST_BYTES = 32 * 1024 * 1024
-"""Bytes of lines after which a batch is full, however few its records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ class ExportTaking:
         indexer: Indexer,
         clock: Clock,
         metadata_limit: int,
+        redaction: Redaction,
         after_write: Callable[[str], None],
     ) -> None:
         self._entries = entries
@@ -100,6 +102,7 @@ class ExportTaking:
         self._indexer = indexer
         self._clock = clock
         self._metadata_limit = metadata_limit
+        self.redaction = redaction
         self._after_write = after_write
 
     def take(
@@ -180,6 +183,7 @@ class _Run:
         self._taking = taking
         self._entries, self._threads, self._vectors, self._metadata_limit = taking.parts
         self._sessions = taking.sessions
+        self._cleaner = taking.redaction.cleaner
         self._tenant = tenant
         self._wish = wish
         self._tally = tally
@@ -211,9 +215,10 @@ class _Run:
         entries: list[ReadEntry] = []
         for line in lines:
             try:
-                read = read_entry(line.form, metadata_limit=self._metadata_limit)
+                cleaner = self._cleaner("entry", self._tenant)
+                read = read_entry(line.form, cleaner, metadata_limit=self._metadata_limit)
                 entries.append(self._renamed(read))
-            except InvalidInputError as error:
+            except (InvalidInputError, RedactionError) as error:
                 self._tally.add("entry", _failed("entry", line, error))
         outcomes = self._entries.take(
             self._tenant,
@@ -234,11 +239,11 @@ class _Run:
     def _begin_thread(self, line: Line, *, is_last: bool) -> None:
         self._last_seq, self._is_apart = 0, False
         try:
-            read = read_thread(line.form)
+            read = read_thread(line.form, self._cleaner("notes", self._tenant))
             self._thread = replace(
                 read, thread_id=check_name("thread", self._wish.thread or read.thread_id)
             )
-        except InvalidInputError as error:
+        except (InvalidInputError, RedactionError) as error:
             self._thread = None
             self._tally.add("thread", _failed("thread", line, error))
             return
@@ -252,7 +257,7 @@ class _Run:
         for line in lines:
             try:
                 turns.append(self._read_turn(line))
-            except InvalidInputError as error:
+            except (InvalidInputError, RedactionError) as error:
                 self._tally.add("turn", _failed("turn", line, error))
         if self._thread is not None and (turns or is_last):
             self._take(turns, is_last=is_last)
@@ -260,7 +265,8 @@ class _Run:
     def _read_turn(self, line: Line) -> ReadTurn:
         if self._thread is None:
             raise InvalidInputError("thread", "the line of its thread cannot be read")
-        turn, vectors = read_turn(line.form)
+        cleaner = self._cleaner("turn", self._tenant, self._thread.thread_id)
+        turn, vectors = read_turn(line.form, cleaner)
         if turn.seq <= self._last_seq:
             raise InvalidInputError("seq", "is not above the one before; mend it")
         self._last_seq = turn.seq
@@ -270,14 +276,20 @@ class _Run:
         thread = self._thread
         if thread is None:
             return
-        taken = self._threads.take(
-            self._tenant,
-            Stretch(thread, turns, is_last=is_last, is_apart=self._is_apart),
-            self._vectors,
-            on_conflict=self._wish.on_conflict,
-            vectors_by=self._vectors_by,
-            dry_run=self._wish.dry_run,
-        )
+        try:
+            taken = self._threads.take(
+                self._tenant,
+                Stretch(thread, turns, is_last=is_last, is_apart=self._is_apart),
+                self._vectors,
+                on_conflict=self._wish.on_conflict,
+                vectors_by=self._vectors_by,
+                dry_run=self._wish.dry_run,
+            )
+        except QuotaExceededError as error:
+            for turn, _ in turns:
+                item = ReadItem("turn", str(turn.id), "failed", QUOTA, str(error))
+                self._tally.add("turn", item)
+            return
         self._is_apart = self._is_apart or taken.is_apart
         self._tally.threads[thread.thread_id] = None
         for outcome in taken.outcomes:
@@ -288,9 +300,9 @@ class _Run:
         self._session, self._last_seq, self._is_apart = None, 0, False
         for line in lines:
             try:
-                sessions.append(read_session(line.form))
+                sessions.append(read_session(line.form, self._cleaner("session", self._tenant)))
                 self._session = sessions[-1].id
-            except InvalidInputError as error:
+            except (InvalidInputError, RedactionError) as error:
                 self._session = None
                 self._tally.add("session", _failed("session", line, error))
         outcomes = self._sessions.take_sessions(
@@ -308,7 +320,7 @@ class _Run:
         for line in lines:
             try:
                 steps.append(self._read_step(line, steps))
-            except InvalidInputError as error:
+            except (InvalidInputError, RedactionError) as error:
                 self._tally.add("step", _failed("step", line, error))
         if not steps:
             return
@@ -327,39 +339,10 @@ class _Run:
     def _read_step(self, line: Line, before: Sequence[Step]) -> Step:
         if self._session is None:
             raise InvalidInputError("session", "the line of its session cannot be read")
-        step = read_step(line.form, self._session)
+        step = read_step(line.form, self._session, self._cleaner("session", self._tenant))
         if step.step <= (before[-1].step if before else self._last_seq):
             raise InvalidInputError("step", "is not above the one before; mend it")
         return step
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Lines of one kind that stand side by side.
-
-    Attributes:
-        is_last: What they belong to ends with them.
-    """
-
-    lines: Sequence[Line]
-    is_last: bool
-
-
-def batches_of(
-    lines: Iterable[Line], *, size: int, most_bytes: int = MOST_BYTES
-) -> Iterator[Batch]:
-    """Yield the lines in batches of one kind, of at most `size`, cut short at `most_bytes`."""
-    batch: list[Line] = []
-    room = most_bytes
-    for line, following in pairwise(chain(lines, (None,))):
-        if line is None:
-            return
-        batch.append(line)
-        room -= line.size
-        is_other = following is None or following.kind != line.kind or line.kind == "thread"
-        if is_other or len(batch) == size or room <= 0:
-            yield Batch(batch, is_last=following is None or following.kind != "turn")
-            batch, room = [], most_bytes
 
 
 def _check_conflicts(report: ReadReport) -> None:
@@ -382,8 +365,9 @@ def _is_conflict(outcome: Outcome | ReadItem) -> bool:
     return isinstance(outcome, ReadItem) and outcome.reason == "conflict"
 
 
-def _failed(kind: Any, line: Line, error: InvalidInputError) -> ReadItem:
+def _failed(kind: Any, line: Line, error: InvalidInputError | RedactionError) -> ReadItem:
     reason = "limit_exceeded" if isinstance(error, LimitExceededError) else "invalid_record"
+    reason = "rejected_by_redactor" if isinstance(error, RedactionError) else reason
     ref = line.form.get("id")
     name = ref if isinstance(ref, str) else f"line {line.number}"
     return ReadItem(kind, name, "failed", reason, f"line {line.number}: {error}")

@@ -15,10 +15,9 @@ from hiermem_core.models.plain import dump_json
 from hiermem_core.storage import tables
 from hiermem_core.threads import reading
 from hiermem_core.threads.archive import ArchivingStore
-from hiermem_core.threads.counting import stored_counts
 from hiermem_core.threads.notes import unlearn
+from hiermem_core.threads.preparing import Changed
 from hiermem_core.threads.rows import row_of
-from hiermem_core.threads.store import Changed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +93,7 @@ class ThreadTaking(ArchivingStore):
                 outcomes = _outcomes(connection, head, stretch, on_conflict)
             return Taken(outcomes, is_new=head is None)
         counted = [self._with_count(turn) for turn, _ in stretch.turns]
-        with self._database.write(tenant) as connection:
+        with self._table.transaction(tenant) as connection:
             head = reading.head_of(connection, tenant, name)
             outcomes = _outcomes(connection, head, stretch, on_conflict)
             is_new, head = head is None, head or self._create_as(connection, tenant, stretch.thread)
@@ -116,9 +115,9 @@ class ThreadTaking(ArchivingStore):
 
     def _with_count(self, turn: Turn) -> Turn:
         """Return a turn that is counted by this counter too."""
-        if self._counter.id in turn.token_counts:
+        if self._preparing.counter.id in turn.token_counts:
             return turn
-        counts = {**turn.token_counts, **stored_counts(turn, self._counter)}
+        counts = {**turn.token_counts, **self._preparing.counts(turn)}
         return replace(turn, token_counts=counts)
 
     def _create_as(self, connection: Connection, tenant: str, thread: ReadThread) -> Head:
@@ -127,8 +126,7 @@ class ThreadTaking(ArchivingStore):
         return reading.require_head(connection, tenant, thread.thread_id)
 
     def _add(self, connection: Connection, head: Head, fresh: Sequence[Turn]) -> Head:
-        rows = [row_of(turn, thread=head.number) for turn in fresh]
-        connection.execute(insert(tables.turns), rows)
+        self._table.add(connection, head, fresh)
         active = [turn for turn in fresh if turn.status == "active"]
         self._index_calls(connection, head, active)
         self._rows.add(connection, head.tenant, head.number, active)

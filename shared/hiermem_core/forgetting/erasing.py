@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
-from hiermem_core.backends.restrictions import Restrictions
-from hiermem_core.forgetting.derivation import descendants, fallout
 from hiermem_core.models.plain import dump_json, load_json
+from hiermem_core.service.derivation import remove_with_derived
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.tables import threads, turns
 from hiermem_core.threads import reading
@@ -51,18 +50,7 @@ def erase_entries(
     chosen: dict[int, str] = {}
     if selector.entries is not None:
         chosen = dict(writer.traces(selector.entries, selector.ids))
-    derived = writer.derivations() if chosen or turn_ids else {}
-    sources = {name: one.sources for name, one in derived.items()}
-    forgotten = {*chosen.values(), *turn_ids}
-    touched = descendants(forgotten, sources)
-    asked = {source for name in touched for source in sources[name]}
-    existing = set(writer.traces(Restrictions(), asked).values()) if asked else set()
-    existing |= existing_turns(asked)
-    fallen = fallout(forgotten, sources, existing)
-    numbers = {*chosen, *(derived[name].number for name in fallen.gone)}
-    writer.remove(sorted(numbers))
-    writer.rederive({derived[name].number: left for name, left in fallen.kept.items()})
-    return len(numbers)
+    return len(remove_with_derived(writer, chosen, turn_ids, existing_turns))
 
 
 def chosen_turn_ids(connection: Connection, tenant: str, selector: Selector) -> set[str]:

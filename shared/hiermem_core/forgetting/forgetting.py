@@ -21,6 +21,7 @@ from hiermem_core.forgetting.sessions import erase_sessions
 from hiermem_core.models.events import Forgotten
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.results import ForgetReceipt
+from hiermem_core.operations import untouched
 from hiermem_core.vector_index.rows import is_indexed
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ class Forgetting:
         with suppress(_RehearsalError), ExitStack() as stack:
             counts, _ = self._erase(stack, tenant, selector, now)
             raise _RehearsalError
+        untouched()
         return counts
 
     def _erase(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
 
+from hiermem_core.operations import touched
 from hiermem_core.sessions.rows import count_rows
 from hiermem_core.storage.tables import sessions, trajectories
 
@@ -28,7 +29,10 @@ def erase_sessions(connection: Connection, tenant: str, selector: Selector) -> d
         "sessions": count_rows(connection, sessions, *mine),
         "steps": count_rows(connection, trajectories, *steps),
     }
-    connection.execute(delete(sessions).where(*mine))
+    names = connection.execute(select(_S.id).where(*mine)).scalars().all()
+    if names:
+        touched(names)
+        connection.execute(delete(sessions).where(*mine))
     return counts
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from hiermem_core.errors import (
     BackendError,
     BackendUnavailableError,
+    QuotaExceededError,
 )
 from hiermem_core.importing.comparing import verdict_on
 from hiermem_core.importing.records import skipped
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from hiermem_core.backends.records import EntryWrite, Kept, MadeVector, Vector
+    from hiermem_core.errors import HierMemError
     from hiermem_core.importing.comparing import Verdict
     from hiermem_core.importing.importer import OnConflict
     from hiermem_core.importing.records import EntryRecord
+    from hiermem_core.importing.report import Reason
     from hiermem_core.protocols import EntryReader
     from hiermem_core.service.collaborators import Collaborators
 
@@ -97,7 +100,7 @@ class EntryStoring:
             raise
         except BackendError as error:
             if len(records) == 1:
-                return [_refused(records[0], error)]
+                return [_refused(records[0], error, "store_error")]
         return [outcome for record in records for outcome in self.store([record])]
 
     def _write(
@@ -110,6 +113,11 @@ class EntryStoring:
             for place, (record, standing) in enumerate(zip(records, standings, strict=True)):
                 entry = _entry(standing.record, standing.old)
                 if self._is_to_write(standing) and entry.id not in writes:
+                    try:
+                        writer.admit(entry, None if standing.old is None else standing.old.entry)
+                    except QuotaExceededError as error:
+                        outcomes.append(_refused(record, error, "quota_exceeded"))
+                        continue
                     write = write_of(
                         entry,
                         standing.old,
@@ -282,5 +290,5 @@ def _has_vector(old: Kept | None, record: EntryRecord) -> bool:
     return old is not None and old.has_vector and old.entry.content == record.content
 
 
-def _refused(record: EntryRecord, error: BackendError) -> ImportItem:
-    return ImportItem(record.ref, "failed", "store_error", str(error), kind=record.kind)
+def _refused(record: EntryRecord, error: HierMemError, reason: Reason) -> ImportItem:
+    return ImportItem(record.ref, "failed", reason, str(error), kind=record.kind)

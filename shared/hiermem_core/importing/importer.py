@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from hiermem_core.errors import InvalidInputError
 from hiermem_core.importing.sources import find_any_source, is_url
+from hiermem_core.operations import performed
 
 if TYPE_CHECKING:
     import os
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from hiermem_core import AsyncTenant, Tenant
     from hiermem_core.importing.report import ImportProgress, ImportReport, StoreReport
+    from hiermem_core.operations import Kind
 
 OnConflict = Literal["skip", "overwrite", "fail"]
 AUTO = "auto"
@@ -85,7 +87,8 @@ def import_memories(
         dry_run=dry_run,
         batch_size=batch_size,
     )
-    return run(found, tenant, wishes, progress)
+    kind: Kind = "read" if dry_run else "write"
+    return performed(tenant, "import_memories", kind, lambda: run(found, tenant, wishes, progress))
 
 
 def find_stores(source: str | os.PathLike[str]) -> tuple[StoreReport, ...]:

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.errors import HierMemError, InvalidInputError, LimitExceededError
+from hiermem_core.errors import HierMemError, InvalidInputError, LimitExceededError, RedactionError
 from hiermem_core.importing.databases import Row
 from hiermem_core.importing.names import DEFAULT, derived_id, tags_of, type_of
 from hiermem_core.importing.records import (
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from hiermem_core.importing.records import Record
-    from hiermem_core.importing.report import Kind, WarningCode
+    from hiermem_core.importing.report import Kind, Reason, WarningCode
+    from hiermem_core.models.redaction import RedactionKind
 
 _FIELD_DEPTH = 4
 _REF_LIMIT = 200
@@ -49,6 +50,7 @@ class Reading:
         only: Fields a record must have these values in.
         all_users: Records of all users are of this tenant.
         warn: Takes the code of what is noticed.
+        cleaner: Makes what redacts and cleans the texts of an entry, or of a session or step.
     """
 
     now: datetime
@@ -61,6 +63,7 @@ class Reading:
     include_backups: bool = False
     metadata_limit: int = METADATA_LIMIT
     warn: Callable[[WarningCode], None] = lambda _: None
+    cleaner: Callable[[RedactionKind], TextCleaner] = lambda _: TextCleaner()
 
     def of_file(self, path: str | os.PathLike[str]) -> Reading:
         """Return the same for one file."""
@@ -166,7 +169,7 @@ def entry_record(facts: Facts, reading: Reading) -> Record:
     ref = facts.ref
     if not facts.value.content.strip():
         return skipped(ref, "empty", kind="entry" if facts.pattern is None else "pattern")
-    cleaner = TextCleaner()
+    cleaner = reading.cleaner("entry")
     tags = tags_of(facts.tags)
     metadata, is_expired = _metadata(facts, reading)
     prefix = reading.prefix if facts.pattern is None else ""
@@ -182,7 +185,7 @@ def entry_record(facts: Facts, reading: Reading) -> Record:
     )
     try:
         ready = checked_draft(draft, cleaner, metadata_limit=reading.metadata_limit)
-    except InvalidInputError as error:
+    except (InvalidInputError, RedactionError) as error:
         raise record_error(error) from error
     return EntryRecord(
         ref=ref,
@@ -202,15 +205,19 @@ def entry_record(facts: Facts, reading: Reading) -> Record:
         version=_version(facts.version),
         precedence=facts.precedence,
         states_type=facts.type is not None,
-        vector=facts.vector,
+        vector=None if cleaner.redacted else facts.vector,
         pattern=facts.pattern,
     )
 
 
 def record_error(error: HierMemError) -> RecordError:
     """Return why a record fails that the core refuses."""
-    exceeded = isinstance(error, LimitExceededError)
-    return RecordError("limit_exceeded" if exceeded else "invalid_input", str(error))
+    reasons: dict[type[HierMemError], Reason] = {
+        LimitExceededError: "limit_exceeded",
+        RedactionError: "rejected_by_redactor",
+    }
+    found = (reason for kind, reason in reasons.items() if isinstance(error, kind))
+    return RecordError(next(found, "invalid_input"), str(error))
 
 
 def expiry(value: Any, read: Callable[[Any], datetime | None], reading: Reading) -> datetime | None:

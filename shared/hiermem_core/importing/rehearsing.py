@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from hiermem_core.errors import ThreadNotFoundError
+from hiermem_core.errors import RedactionError, ThreadNotFoundError
 from hiermem_core.importing.messages import MARK
 from hiermem_core.importing.storing import (
     MISSHAPEN,
@@ -12,9 +13,9 @@ from hiermem_core.importing.storing import (
     conflict,
     continued,
     misshapen,
+    refused,
     unchanged,
 )
-from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.turns import fingerprint
 from hiermem_core.threads.drafts import cleaned
 
@@ -35,6 +36,8 @@ class Rehearsal:
     def __init__(self, thread: Thread) -> None:
         self._said: dict[str, str] = {}
         self._is_open = True
+        redaction = thread._services.memories.redaction  # noqa: SLF001 - a dry run says the same
+        self._cleaner = partial(redaction.cleaner, "turn", thread.tenant_id, thread.id)
         newest: Turn | None = None
         for turn in _turns_of(thread):
             newest = turn
@@ -58,7 +61,9 @@ class Rehearsal:
         if has_diverged and not message.has_id:
             return another(message)
         try:
-            name, said = str(message.turn.id), fingerprint(cleaned(message.turn, TextCleaner()))
+            name, said = str(message.turn.id), fingerprint(cleaned(message.turn, self._cleaner()))
+        except RedactionError as error:
+            return refused(message, error)
         except MISSHAPEN as error:
             return misshapen(message, error)
         known = self._said.get(name)

@@ -43,6 +43,8 @@ Reason = Literal[
     "limit_exceeded",
     "invalid_input",
     "unknown_role",
+    "rejected_by_redactor",
+    "quota_exceeded",
     "store_error",
 ]
 

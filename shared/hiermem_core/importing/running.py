@@ -87,6 +87,7 @@ def run(
         include_backups=wishes.include_backups,
         metadata_limit=services.memories.metadata_limit,
         warn=lambda code: warnings.update({code: None}),
+        cleaner=lambda kind: services.memories.redaction.cleaner(kind, tenant.name),
     )
     if wishes.thread is not None:
         unnamed = replace(reading, thread=None)

@@ -11,6 +11,7 @@ from hiermem_core.importing.records import SessionRecord, StepRecord, skipped
 from hiermem_core.importing.report import ImportItem
 from hiermem_core.models import events
 from hiermem_core.models.sessions import Session, Step
+from hiermem_core.operations import touched
 from hiermem_core.sessions.rows import (
     is_session,
     newest_step,
@@ -80,8 +81,8 @@ class SessionStoring:
         Raises:
             BackendUnavailableError: The storage is full, locked or away. Nothing was stored.
         """
-        opened = self._database.read if self._dry_run else self._database.write
-        with opened() as connection:
+        database = self._database
+        with database.read() if self._dry_run else database.write(self._tenant) as connection:
             batch = self._batch(connection, records)
             outcomes = [self._taken(connection, record, batch) for record in records]
         if not self._dry_run:
@@ -168,6 +169,7 @@ class SessionStoring:
         batch.sessions[session.id] = batch.changed[session.id] = session
         if self._dry_run:
             return
+        touched((session.id,))
         change = update(sessions).where(is_session(self._tenant, session.id))
         connection.execute((insert(sessions) if is_new else change).values(row))
 
@@ -179,6 +181,7 @@ class SessionStoring:
         batch.logged[step.session_id] = batch.logged.get(step.session_id, 0) + 1
         if self._dry_run:
             return
+        touched((step.id,))
         is_it = (trajectories.c.tenant == self._tenant) & (trajectories.c.id == step.id)
         change = insert(trajectories) if old is None else update(trajectories).where(is_it)
         connection.execute(change.values(step_row(self._tenant, step)))

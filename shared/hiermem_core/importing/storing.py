@@ -9,6 +9,8 @@ from hiermem_core.errors import (
     BackendError,
     BackendUnavailableError,
     InvalidInputError,
+    QuotaExceededError,
+    RedactionError,
     ThreadNotFoundError,
     TurnConflictError,
     VersionConflictError,
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hiermem_core import Thread
+    from hiermem_core.errors import HierMemError
     from hiermem_core.importing.records import Message
-    from hiermem_core.importing.report import ImportItem
+    from hiermem_core.importing.report import ImportItem, Reason
     from hiermem_core.models.turns import Turn
 
 MISSHAPEN = (InvalidInputError, TypeError, ValueError, RecursionError)
@@ -73,8 +76,8 @@ def _store_run(
             return _apart(thread, messages) or [misshapen(messages[0], error)]
         except BackendUnavailableError:
             raise
-        except BackendError as error:
-            return _apart(thread, messages) or [_store_error(messages[0], error)]
+        except (QuotaExceededError, RedactionError, BackendError) as error:
+            return _apart(thread, messages) or [refused(messages[0], error)]
         else:
             return list(_outcomes(messages, placed, last_seq))
 
@@ -172,5 +175,11 @@ def misshapen(message: Message, error: Exception) -> ImportItem:
     return failed(reason, ref=message.ref, position=message.position)
 
 
-def _store_error(message: Message, error: BackendError) -> ImportItem:
-    return item(message.ref, message.position, "failed", "store_error", str(error))
+def refused(message: Message, error: HierMemError) -> ImportItem:
+    """Return what a report says of a message that the core refuses."""
+    reason: Reason = "store_error"
+    if isinstance(error, QuotaExceededError):
+        reason = "quota_exceeded"
+    elif isinstance(error, RedactionError):
+        reason = "rejected_by_redactor"
+    return item(message.ref, message.position, "failed", reason, str(error))

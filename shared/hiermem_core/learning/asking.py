@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hiermem_core.errors import UsageDeniedError
+from hiermem_core.errors import RedactionError, UsageDeniedError
 from hiermem_core.learning.chunks import Chunk, take_chunk
 from hiermem_core.learning.prompts import helper_prompt, listed_facts, prompt_tokens
 from hiermem_core.learning.replies import UnreadableReplyError, parse_reply
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.calls import CallMeta, PromptMessage
     from hiermem_core.models.events import Stage
     from hiermem_core.models.notes import Fact
+    from hiermem_core.models.redaction import Redaction
     from hiermem_core.models.turns import Turn
     from hiermem_core.protocols import ChatModel, TokenCounter, UsageGuard
 
@@ -75,11 +76,18 @@ class Asking:
 
     Args:
         guard: Asked before each call, and told after it.
+        redaction: Lets the prompt out and the reply in.
     """
 
     def __init__(
-        self, model: ChatModel | None, guard: UsageGuard | None, *, counter: TokenCounter
+        self,
+        model: ChatModel | None,
+        guard: UsageGuard | None,
+        *,
+        counter: TokenCounter,
+        redaction: Redaction,
     ) -> None:
+        self._redaction = redaction
         self._model = model
         self._guard = guard
         self._counter = counter
@@ -128,10 +136,11 @@ class Asking:
         """
         if self._model is None:
             raise UpdateError("call", "no_chat_model", counts=False)
+        messages = self._redacted(prompt.messages, meta)
         self._check(meta, prompt.tokens + prompt.reserve)
         try:
             completion = self._model.complete(
-                prompt.messages, model_id=model_id, max_tokens=prompt.reserve, meta=meta
+                messages, model_id=model_id, max_tokens=prompt.reserve, meta=meta
             )
         except (Exception, SystemExit) as error:  # a model may raise anything; its type is told
             raise UpdateError("call", type(error).__name__) from error
@@ -139,9 +148,27 @@ class Asking:
             raise UpdateError("reply", "wrong_types")
         self._record(prompt, completion, meta)
         try:
-            return parse_reply(completion.text)
+            return self._redacted_reply(parse_reply(completion.text), meta)
         except UnreadableReplyError as error:
             raise UpdateError("reply", error.reason) from None
+        except RedactionError as error:
+            raise UpdateError("reply", type(error).__name__) from None
+
+    def _redacted(
+        self, messages: Sequence[PromptMessage], meta: CallMeta
+    ) -> tuple[PromptMessage, ...]:
+        cleaner = self._redaction.cleaner("prompt", meta.tenant_id, meta.thread_id)
+        if not cleaner.redacts:
+            return tuple(messages)
+        try:
+            return tuple(replace(one, content=cleaner.name(one.content)) for one in messages)
+        except RedactionError as error:
+            raise UpdateError("call", type(error).__name__) from None
+
+    def _redacted_reply(self, reply: Reply, meta: CallMeta) -> Reply:
+        cleaner = self._redaction.cleaner("notes", meta.tenant_id, meta.thread_id)
+        facts = tuple(replace(one, text=cleaner.name(one.text)) for one in reply.facts)
+        return replace(reply, summary=cleaner.name(reply.summary), facts=facts)
 
     def _check(self, meta: CallMeta, tokens: int) -> None:
         if self._guard is None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from hiermem_core.errors import ConfigurationError, InvalidInputError
 from hiermem_core.models.calls import CallMeta, Completion, PromptMessage
 from hiermem_core.models.threads import ModelInfo
+from hiermem_core.named_objects import object_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ def as_chat_model(value: Any) -> ChatModel:
         InvalidInputError: It is none of these, or asynchronous, or a class instead of an object.
     """
     if isinstance(value, str):
-        value = _imported(value)
+        value = object_at(value, setting="chat_model")
     if isinstance(value, type):
         raise InvalidInputError("chat_model", f"{value.__qualname__} is a class; give an object")
     if _offers(value, "complete", "chat", "metadata"):
@@ -171,15 +171,6 @@ def _is_own(model: Any, model_id: str | None) -> bool:
     metadata = getattr(model, "metadata", None)
     names = [getattr(model, "model", None), getattr(model, "model_name", None)]
     return model_id in (None, *names, getattr(metadata, "model_name", None))
-
-
-def _imported(path: str) -> Any:
-    module, _, name = path.partition(":")
-    try:
-        return getattr(import_module(module), name)
-    except Exception as error:  # a module may raise anything while it is imported
-        reason = f"{path!r} leads nowhere; name it as package.module:name"
-        raise ConfigurationError("chat_model", reason) from error
 
 
 def _check_colour(function: Any) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hiermem_core.models.calls import CallMeta
     from hiermem_core.models.events import Event, Stage
     from hiermem_core.models.notes import ThreadState
+    from hiermem_core.models.redaction import Redaction
     from hiermem_core.models.threads import ModelInfo
     from hiermem_core.models.turns import Turn
     from hiermem_core.protocols import TokenCounter
@@ -68,8 +69,10 @@ class Learner:
         asking: Asking,
         *,
         counter: TokenCounter,
+        redaction: Redaction,
         tell: Callable[[Event], None],
     ) -> None:
+        self._redaction = redaction
         self._database = database
         self._notes = notes
         self._asking = asking
@@ -124,7 +127,8 @@ class Learner:
             if made is None:
                 return
             seqs = [turn.seq for turn in turns if turn.seq <= made.turn_count]
-            state = checked_notes(made, seqs, newest=turns[-1].seq)
+            cleaner = self._redaction.cleaner("notes", *key)
+            state = checked_notes(made, seqs, newest=turns[-1].seq, cleaner=cleaner)
             if self._notes.commit(*key, state, onto=notes.mark):
                 facts = len(state.facts)
                 self._tell(NotesLearned(*key, len(seqs), state.turn_count, facts))

@@ -85,12 +85,15 @@ def merged(
     return Merged(new, len(facts) - len(kept), is_empty=not (summary or stated or places))
 
 
-def checked_notes(state: ThreadState, seqs: Sequence[int], *, newest: int) -> ThreadState:
+def checked_notes(
+    state: ThreadState, seqs: Sequence[int], *, newest: int, cleaner: TextCleaner | None = None
+) -> ThreadState:
     """Return notes that somebody else made; a fact without sources may come from any turn.
 
     Args:
         seqs: Of the turns it was given and covers.
         newest: Of the turns it was given.
+        cleaner: Redacts them.
 
     Raises:
         InvalidInputError: They cover no turn that was given, or more; or are no notes.
@@ -102,7 +105,7 @@ def checked_notes(state: ThreadState, seqs: Sequence[int], *, newest: int) -> Th
     )
     if not are_texts:
         raise InvalidInputError("notes", "must be a text and facts with texts")
-    cleaner = TextCleaner()
+    cleaner = cleaner or TextCleaner()
     facts = tuple(_sourced(fact, cleaner, tuple(seqs)) for fact in state.facts)
     return ThreadState(cleaner.text(state.summary), facts, state.turn_count)
 

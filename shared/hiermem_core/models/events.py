@@ -133,6 +133,16 @@ class IndexFailed(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaRejected(Event):
+    """A write was beyond the tenant's quota, and was not made; figures as in the error."""
+
+    name: str
+    limit: int
+    used: int
+    requested: int
+
+
+@dataclass(frozen=True, slots=True)
 class TurnsAppended(ThreadEvent):
     """New turns were stored."""
 

@@ -138,7 +138,7 @@ class IndexStats(Displayed):
 
 @dataclass(frozen=True, slots=True)
 class CacheStats(Displayed):
-    """How the cache of entries served."""
+    """How the cache of entries served the tenant; `capacity` is shared by all."""
 
     hits: int = 0
     misses: int = 0

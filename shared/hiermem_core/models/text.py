@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 REPLACEMENT = "\ufffd"
 SHOWN = 100
@@ -33,18 +36,37 @@ def shortened(text: str) -> str:
 
 
 class TextCleaner:
-    """Replace what no store can hold by U+FFFD, and count it; all else stays.
+    """Redact texts, and replace what no store can hold by U+FFFD, and count it; all else stays.
 
     Attributes:
         replaced: Code points replaced so far.
+        redacted: Texts that redacting changed so far.
+
+    Args:
+        redact: Returns what stands in place of a text.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, redact: Callable[[str], str] | None = None) -> None:
         self.replaced = 0
+        self.redacted = 0
+        self._redact = redact
+
+    @property
+    def redacts(self) -> bool:
+        """Tell whether texts are redacted."""
+        return self._redact is not None
+
+    def name(self, value: str) -> str:
+        """Return `value` redacted, and not cleaned."""
+        if self._redact is None:
+            return value
+        redacted = self._redact(value)
+        self.redacted += redacted != value
+        return redacted
 
     def text(self, value: str) -> str:
-        """Return `value` with each lone surrogate and NUL as U+FFFD."""
-        cleaned, count = _UNSTORABLE.subn(REPLACEMENT, value)
+        """Return `value` redacted, with each lone surrogate and NUL as U+FFFD."""
+        cleaned, count = _UNSTORABLE.subn(REPLACEMENT, self.name(value))
         self.replaced += count
         return cleaned
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hiermem_core.backends.records import Vector
     from hiermem_core.backends.sql import SqlBackend
     from hiermem_core.models.queries import Hit, RecallThreads
+    from hiermem_core.models.text import TextCleaner
     from hiermem_core.ranking.scoring import Ranked
     from hiermem_core.recall.sources import HitMaker
     from hiermem_core.service.collaborators import Collaborators
@@ -72,11 +73,13 @@ def asked_of(
     limit: int = 10,
     explain: bool = False,
     restrictions: Mapping[str, Any] | None = None,
+    cleaner: TextCleaner | None = None,
 ) -> Asked:
     """Return what a caller asks to recall, checked.
 
     Args:
         restrictions: On entries, by the names of `MemoryQuery`.
+        cleaner: Redacts the question, a key and tags.
 
     Raises:
         InvalidInputError: A name is unknown, or a value cannot be understood.
@@ -94,13 +97,13 @@ def asked_of(
         raise InvalidInputError("user_id", "turns are not told apart by it; add threads=None")
     if not isinstance(question, str):
         raise InvalidInputError("question", "must be text")
-    query = as_query(question, {"limit": limit, "explain": explain, **given})
+    query = as_query(question, {"limit": limit, "explain": explain, **given}, cleaner)
     return Asked(
         tenant=tenant,
         question=query.text or "",
         thread_id=thread_id,
         threads=threads,
-        entries=restrictions_of(query),
+        entries=restrictions_of(query, cleaner),
         limit=query.limit,
         explain=query.explain,
     )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hiermem_core.models.entries import MemoryEntry
+    from hiermem_core.models.text import TextCleaner
     from hiermem_core.service.writing import EntryWriting
 
 
@@ -107,13 +108,13 @@ def distinct_ids(ids: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(check_name("id", entry_id) for entry_id in checked_items(ids)))
 
 
-def places_of(names: Any) -> list[tuple[str, str]]:
+def places_of(names: Any, cleaner: TextCleaner) -> list[tuple[str, str]]:
     """Return the namespace and key of each name.
 
     Raises:
         InvalidInputError: One is no pair of these.
     """
-    return [_place_of(name) for name in checked_items(names)]
+    return [_place_of(name, cleaner) for name in checked_items(names)]
 
 
 def change_of(entry_id: Any, fields: Any, expected_version: Any = None) -> Change:
@@ -131,7 +132,10 @@ def change_of(entry_id: Any, fields: Any, expected_version: Any = None) -> Chang
 
 
 def one_name(
-    entry_id: str | None, namespace: str | Sequence[str] | None, key: str | None
+    entry_id: str | None,
+    namespace: str | Sequence[str] | None,
+    key: str | None,
+    cleaner: TextCleaner,
 ) -> tuple[str | None, tuple[str, str]]:
     """Return what names an entry: an id, or else a namespace and key.
 
@@ -143,13 +147,13 @@ def one_name(
     if entry_id is not None:
         return check_name("id", entry_id), ("", "")
     path = "default" if namespace is None else format_namespace(namespace)
-    return None, (path, str(checked_key(key)))
+    return None, (path, str(checked_key(key, cleaner)))
 
 
-def _place_of(name: Any) -> tuple[str, str]:
+def _place_of(name: Any, cleaner: TextCleaner) -> tuple[str, str]:
     match name:
         case (namespace, str(key)):
-            return format_namespace(namespace), str(checked_key(key))
+            return format_namespace(namespace), str(checked_key(key, cleaner))
     raise InvalidInputError("names", "must be pairs of a namespace and a key")
 
 

@@ -96,8 +96,8 @@ def checked_draft(
         id=None if draft.id is None else check_name("id", draft.id),
         namespace=_namespace(draft.namespace),
         type=_type(draft.type, cleaner),  # type: ignore[arg-type]  # checked
-        key=checked_key(draft.key),
-        tags=_tags(draft.tags),
+        key=checked_key(draft.key, cleaner),
+        tags=_tags(draft.tags, cleaner),
         metadata=checked_metadata(draft.metadata, cleaner, limit=metadata_limit),
         passages=_passages(draft.passages, cleaner),
         embedding=checked_embedding(draft.embedding, cleaner),  # type: ignore[arg-type]  # checked
@@ -144,20 +144,20 @@ def _content(value: Any, cleaner: TextCleaner) -> str:
     return text
 
 
-def checked_key(value: Any, _: TextCleaner | None = None, *, name: str = "key") -> str | None:
+def checked_key(value: Any, cleaner: TextCleaner, *, name: str = "key") -> str | None:
     """Return a key that an entry may bear.
 
     Raises:
         InvalidInputError: It is no text, empty, or holds what no store can hold.
         LimitExceededError: It is longer than 1,024 characters.
     """
-    return None if value is None else _name(name, value, KEY_LIMIT)
+    return None if value is None else _name(name, value, KEY_LIMIT, cleaner)
 
 
-def _tags(value: Any, _: TextCleaner | None = None) -> tuple[str, ...]:
+def _tags(value: Any, cleaner: TextCleaner) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InvalidInputError("tags", "must be a list of texts")
-    tags = tuple(dict.fromkeys(_name("tag", tag, TAG_LIMIT) for tag in value))
+    tags = tuple(dict.fromkeys(_name("tag", tag, TAG_LIMIT, cleaner) for tag in value))
     _check_size("tags", len(tags), TAGS_LIMIT)
     return tags
 
@@ -232,7 +232,9 @@ _CHECKS: dict[str, Any] = {
 }
 
 
-def as_query(value: Any, given: Mapping[str, Any]) -> MemoryQuery:
+def as_query(
+    value: Any, given: Mapping[str, Any], cleaner: TextCleaner | None = None
+) -> MemoryQuery:
     """Return the checked query of what a caller asks.
 
     Raises:
@@ -249,11 +251,11 @@ def as_query(value: Any, given: Mapping[str, Any]) -> MemoryQuery:
     else:
         raise InvalidInputError("query", "must be a text or a MemoryQuery")
     _check_query(query)
-    if query.text is None or is_clean(query.text):
+    if query.text is None or (is_clean(query.text) and not (cleaner and cleaner.redacts)):
         return query
-    if query.mode in EVERYWHERE:
+    if query.mode in EVERYWHERE and not is_clean(query.text):
         raise InvalidInputError("text", "holds a lone surrogate or NUL; remove it")
-    return replace(query, text=TextCleaner().text(query.text))
+    return replace(query, text=(cleaner or TextCleaner()).text(query.text))
 
 
 def _check_query(query: MemoryQuery) -> None:
@@ -268,19 +270,20 @@ def _check_query(query: MemoryQuery) -> None:
         checked_number("threshold", query.threshold)
 
 
-def restrictions_of(query: MemoryQuery) -> Restrictions:
+def restrictions_of(query: MemoryQuery, cleaner: TextCleaner | None = None) -> Restrictions:
     """Return what a query is restricted to, beside its text.
 
     Raises:
         InvalidInputError: A restriction cannot be understood.
     """
+    cleaner = cleaner or TextCleaner()
     return Restrictions(
         namespace=None if query.namespace is None else format_namespace(query.namespace),
         subtree=query.subtree,
         filter=parse_filter(query.filter),
         type=None if query.type is None else _one_of("type", query.type, MEMORY_TYPES),
-        tags=_tags(query.tags),
-        key=checked_key(query.key),
+        tags=_tags(query.tags, cleaner),
+        key=checked_key(query.key, cleaner),
         source=None if query.source is None else _one_of("source", query.source, ENTRY_SOURCES),
         min_trust=_trust(query.min_trust),
         user_id=_user_id(query.user_id),
@@ -305,8 +308,8 @@ def checked_items(items: Any) -> Sequence[Any]:
     return listed
 
 
-def _name(name: str, value: Any, limit: int) -> str:
-    text = _text(name, value)
+def _name(name: str, value: Any, limit: int, cleaner: TextCleaner) -> str:
+    text = cleaner.name(_text(name, value))
     if not text:
         raise InvalidInputError(name, "is empty; leave it out or name it")
     if not is_clean(text):

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from hiermem_core.models.events import Event
     from hiermem_core.models.health import Health
+    from hiermem_core.models.redaction import Redaction
+    from hiermem_core.operations import Operations
     from hiermem_core.protocols import Backend, Clock
     from hiermem_core.service.background import Background
     from hiermem_core.service.catching_up import CatchingUp
@@ -30,6 +32,7 @@ class Collaborators:
         location: Named in statistics; never holds a password.
         check_open: Raises `ClosedError` after the close.
         health: Asks every part whether it works; figures are of one tenant, or of all.
+        operations: Runs what is called before watchers; `None`: nobody watches.
     """
 
     backend: Backend
@@ -41,10 +44,12 @@ class Collaborators:
     clock: Clock
     merges: bool
     metadata_limit: int
+    redaction: Redaction
     tell: Callable[[Event], None]
     location: str
     check_open: Callable[[], None]
     health: Callable[[str | None], Health]
+    operations: Operations | None
 
     def before_search(self, tenant: str) -> None:
         """Embed the rows that wait, where they are few, so that the search finds them.

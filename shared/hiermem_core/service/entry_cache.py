@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from hiermem_core.models.entries import MemoryEntry
 
 
+_TENANTS = 10_000
+"""Tenants whose figures are kept, those served last."""
+
+
 class EntryCache:
     """Keep up to `capacity` entries, the least recently used leaving first."""
 
@@ -25,6 +29,7 @@ class EntryCache:
         self._lock = threading.Lock()
         self._hits = 0
         self._misses = 0
+        self._served: LRUCache[str, tuple[int, int]] = LRUCache(_TENANTS)
         renewed_after_fork(self)
 
     def get(self, tenant: str, entry_id: str, generation: int, now: datetime) -> MemoryEntry | None:
@@ -34,6 +39,8 @@ class EntryCache:
             is_valid = kept is not None and kept[0] == generation and _lives(kept[1], now)
             self._hits += is_valid
             self._misses += not is_valid
+            hits, misses = self._served.get(tenant, (0, 0))
+            self._served[tenant] = (hits + is_valid, misses + (not is_valid))
         return kept[1] if kept is not None and is_valid else None
 
     def put(self, tenant: str, entry: MemoryEntry, generation: int) -> None:
@@ -48,10 +55,13 @@ class EntryCache:
             for key in [key for key in self._entries if key[0] == tenant]:
                 del self._entries[key]
 
-    def stats(self) -> CacheStats:
-        """Return how it served so far."""
+    def stats(self, tenant: str | None = None) -> CacheStats:
+        """Return how it served a tenant so far, or all of them."""
         with self._lock:
-            return CacheStats(self._hits, self._misses, len(self._entries), self._capacity)
+            if tenant is None:
+                return CacheStats(self._hits, self._misses, len(self._entries), self._capacity)
+            held = sum(key[0] == tenant for key in self._entries)
+            return CacheStats(*self._served.get(tenant, (0, 0)), held, self._capacity)
 
     def after_fork(self) -> None:
         """Begin with a free lock in a forked child."""

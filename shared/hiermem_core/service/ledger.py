@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hiermem_core.backends.records import EntryWrite, Kept
 from hiermem_core.errors import KeyConflictError
+from hiermem_core.service.derivation import trust_of_turn
 from hiermem_core.service.storing import Standing, digest_of
 
 if TYPE_CHECKING:
@@ -71,6 +72,18 @@ class Ledger:
     def find(self, entry_id: str) -> Kept | None:
         """Return the entry of an id, as it stands by now."""
         return self._by_id.get(entry_id)
+
+    def within_sources(self, entry: MemoryEntry) -> MemoryEntry:
+        """Return an entry that is trusted no further than anything it was derived from."""
+        if not entry.derived_from:
+            return entry
+        self.open_ids(set(entry.derived_from) - self._by_id.keys())
+        known = {i: self._by_id[i] for i in entry.derived_from if i in self._by_id}
+        others = set(entry.derived_from) - known.keys()
+        roles = self._reader.turn_roles(others) if others else {}
+        trusts = [kept.entry.trust for kept in known.values()]
+        trust = min([entry.trust, *trusts, *map(trust_of_turn, roles.values())])
+        return entry if trust == entry.trust else replace(entry, trust=trust)
 
     def check_key(self, entry: MemoryEntry) -> None:
         """Raise `KeyConflictError` where another entry bears the entry's key."""

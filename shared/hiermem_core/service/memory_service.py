@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hiermem_core.errors import InvalidInputError
@@ -10,6 +11,7 @@ from hiermem_core.models import events
 from hiermem_core.models.entries import copy_of
 from hiermem_core.models.namespaces import format_namespace
 from hiermem_core.models.results import BulkInsertResult, BulkResult, PurgeResult
+from hiermem_core.operations import watched
 from hiermem_core.service.bulk import (
     change_of,
     delete_all,
@@ -41,7 +43,14 @@ if TYPE_CHECKING:
     from hiermem_core.protocols import Embedder
     from hiermem_core.service.collaborators import Collaborators
 
+    Forget = Callable[..., ForgetReceipt]
 
+
+@watched(
+    writes="store update delete write bulk_insert bulk_update bulk_delete clear_namespace"
+    " purge_expired forget",
+    reads="retrieve search bulk_get list_namespaces",
+)
 class MemoryService:
     """The entries of one tenant: store, find, change and forget them.
 
@@ -50,15 +59,15 @@ class MemoryService:
     """
 
     def __init__(
-        self, shared: Collaborators, *, tenant_id: str, forget: Callable[..., ForgetReceipt]
+        self, shared: Collaborators, tenant_id: str, actor: str | None, *, forget: Forget
     ) -> None:
+        self._watch = (shared.operations, tenant_id, None, actor)
         self._shared = shared
         self._forget = forget
         self._tenant = tenant_id
+        self._cleaner = partial(shared.redaction.cleaner, "query", tenant_id)
         self._writing = EntryWriting(shared, tenant_id)
-        self._searching = EntrySearch(
-            shared.backend, shared.vectoriser, tenant_id=tenant_id, clock=shared.clock
-        )
+        self._searching = EntrySearch(shared, tenant_id)
 
     @property
     def tenant_id(self) -> str:
@@ -103,7 +112,7 @@ class MemoryService:
         """
         self._shared.check_open()
         shared, now = self._shared, self._shared.clock.now()
-        entry_id, place = one_name(entry_id, namespace, key)
+        entry_id, place = one_name(entry_id, namespace, key, self._cleaner())
         generation = 0 if entry_id is None else shared.backend.generation(self._tenant)
         if entry_id is not None and not include_embedding:
             cached = shared.cache.get(self._tenant, entry_id, generation, now)
@@ -162,7 +171,7 @@ class MemoryService:
             InvalidInputError: Neither an id nor a key was given, or both.
         """
         self._shared.check_open()
-        entry_id, place = one_name(entry_id, namespace, key)
+        entry_id, place = one_name(entry_id, namespace, key, self._cleaner())
         if entry_id is None:
             return self._writing.remove_key(*place)
         return self._writing.remove([entry_id])[entry_id]
@@ -180,8 +189,9 @@ class MemoryService:
             EmbedderMismatchError: The location's vectors are by another embedder.
         """
         self._shared.check_open()
-        asked = as_query(query, fields)
-        restrictions = restrictions_of(asked)
+        cleaner = self._cleaner()
+        asked = as_query(query, fields, cleaner)
+        restrictions = restrictions_of(asked, cleaner)
         mode = self._searching.mode_of(asked)
         if needs_vectors(asked, mode):
             self._shared.before_search(self._tenant)
@@ -249,7 +259,8 @@ class MemoryService:
         """
         self._shared.check_open()
         items = checked_items(entries)
-        gone, living = places_of(deleting), places_of(refreshing)
+        cleaner = self._cleaner()
+        gone, living = places_of(deleting, cleaner), places_of(refreshing, cleaner)
         if not (items or gone or living):
             return []
         return self._writing.write(items, deleting=gone, refreshing=living)

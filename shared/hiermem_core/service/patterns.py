@@ -19,12 +19,14 @@ from hiermem_core.models.patterns import (
     text_of_pattern,
 )
 from hiermem_core.models.text import TextCleaner
+from hiermem_core.operations import watched
 from hiermem_core.service.checking import (
     LIMIT_LIMIT,
     checked_count,
     checked_key,
     checked_share,
 )
+from hiermem_core.service.derivation import remove_with_derived
 from hiermem_core.service.writing import EntryWriting
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from hiermem_core.service.memory_service import MemoryService
 
 
+@watched(writes="learn delete reinforce", reads="get list")
 class Patterns:
     """Learn, find and score ways of doing things.
 
@@ -46,7 +49,8 @@ class Patterns:
     deleted or forgotten. An entry there that is moved or given another key is a pattern no more.
     """
 
-    def __init__(self, shared: Collaborators, memory: MemoryService) -> None:
+    def __init__(self, shared: Collaborators, memory: MemoryService, actor: str | None) -> None:
+        self._watch = (shared.operations, memory.tenant_id, None, actor)
         self._shared = shared
         self._memory = memory
         self._tenant = memory.tenant_id
@@ -74,12 +78,13 @@ class Patterns:
         Raises:
             InvalidInputError: It cannot be stored. Nothing was.
             LimitExceededError: Name, data or text is too large. Nothing was stored.
+            QuotaExceededError: There is no room for its entry. Nothing was stored.
+            RedactionError: The redactor fails at it, or rejects it. Nothing was stored.
         """
         self._shared.check_open()
-        name = _name(name)
-        kept = checked_object(
-            "data", data, TextCleaner(), limit=DATA_LIMIT, deepest=DATA_DEPTH_LIMIT
-        )
+        name = _name(name, TextCleaner())
+        cleaner = self._shared.redaction.cleaner("entry", self._tenant)
+        kept = checked_object("data", data, cleaner, limit=DATA_LIMIT, deepest=DATA_DEPTH_LIMIT)
         given = None if confidence is None else checked_share("confidence", confidence)
         draft = EntryDraft(
             content=text_of_pattern(name, kept) if text is None else text,
@@ -93,7 +98,7 @@ class Patterns:
     def get(self, name: str) -> Pattern | None:
         """Return the pattern of a name; `None` where there is none."""
         self._shared.check_open()
-        name = _name(name)
+        name = self._named_so(name)
         with self._shared.backend.read(self._tenant, self._shared.clock.now()) as reader:
             found = _named(reader, name)
         return None if found is None else found[1]
@@ -112,16 +117,16 @@ class Patterns:
     def delete(self, name: str) -> bool:
         """Delete the pattern of a name, and its entry; say whether there was one."""
         self._shared.check_open()
-        name = _name(name)
+        name = self._named_so(name)
         with self._shared.backend.write(self._tenant, self._shared.clock.now()) as writer:
             found = _named(writer, name)
-            if found is not None:
-                writer.remove([found[0].number])
-        if found is None:
-            return False
-        self._shared.tell(events.EntryDeleted(self._tenant, found[1].id))
-        self._shared.after_write(self._tenant)
-        return True
+            chosen = {} if found is None else {found[0].number: found[1].id}
+            gone = remove_with_derived(writer, chosen)
+        for entry_id in gone.values():
+            self._shared.tell(events.EntryDeleted(self._tenant, entry_id))
+        if gone:
+            self._shared.after_write(self._tenant)
+        return bool(gone)
 
     def find(
         self, text: str, *, k: int = 5, min_confidence: float = 0.0
@@ -157,7 +162,7 @@ class Patterns:
             InvalidInputError: `success` is not True or False.
         """
         self._shared.check_open()
-        name = _name(name)
+        name = self._named_so(name)
         if not isinstance(success, bool):
             raise InvalidInputError("success", "must be True or False")
         now = to_the_millisecond(self._shared.clock.now())
@@ -170,9 +175,13 @@ class Patterns:
         self._shared.tell(events.PatternReinforced(self._tenant, pattern.id, pattern.uses))
         return pattern
 
+    def _named_so(self, name: str) -> str:
+        """Return the name that a pattern of this name was stored by."""
+        return _name(name, self._shared.redaction.cleaner("query", self._tenant))
 
-def _name(value: Any) -> str:
-    name = checked_key(value, name="name")
+
+def _name(value: Any, cleaner: TextCleaner) -> str:
+    name = checked_key(value, cleaner, name="name")
     if name is None:
         raise MissingIdentityError("name")
     return name

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from hiermem_core.backends.records import Kept, Vector
     from hiermem_core.backends.restrictions import Restrictions
     from hiermem_core.models.queries import MemoryQuery
-    from hiermem_core.protocols import Backend, Clock, EntryReader
-    from hiermem_core.service.vectorising import Vectoriser
+    from hiermem_core.protocols import EntryReader
+    from hiermem_core.service.collaborators import Collaborators
 
 LEG = 200
 """Rows each leg of a hybrid search gives to the ranking; what lies beyond follows in leg order."""
@@ -52,13 +52,11 @@ class Ranked:
 class EntrySearch:
     """Search the entries of a tenant."""
 
-    def __init__(
-        self, backend: Backend, vectoriser: Vectoriser, *, tenant_id: str, clock: Clock
-    ) -> None:
-        self._backend = backend
-        self._vectoriser = vectoriser
+    def __init__(self, shared: Collaborators, tenant_id: str) -> None:
+        self._backend = shared.backend
+        self._vectoriser = shared.vectoriser
         self._tenant = tenant_id
-        self._clock = clock
+        self._clock = shared.clock
 
     @property
     def modes(self) -> frozenset[str]:

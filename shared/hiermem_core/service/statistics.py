@@ -34,7 +34,7 @@ def stats_of(shared: Collaborators, tenant: str) -> MemoryStats:
             model_id=shared.vectoriser.model_id,
             dimension=shared.vectoriser.dimension,
         ),
-        cache=shared.cache.stats(),
+        cache=shared.cache.stats(tenant),
         generation=backend.generation(tenant),
         location=shared.location,
         backend=backend.name,

@@ -90,6 +90,12 @@ def check_version(entry: MemoryEntry, expected: int | None) -> None:
         raise VersionConflictError(expected=expected or 0, actual=entry.version)
 
 
+def is_embedded(standing: Standing, draft: EntryDraft) -> bool:
+    """Tell whether what a draft says has its vector already, where it will be stored."""
+    old = standing.by_id or standing.by_key or standing.twin
+    return old is not None and old.has_vector and embedded_text(old.entry) == embedded_text(draft)
+
+
 def write_of(
     entry: MemoryEntry,
     old: Kept | None,

@@ -13,26 +13,28 @@ from hiermem_core.models.entries import expiry_of
 from hiermem_core.models.ids import new_id
 from hiermem_core.models.moments import to_the_millisecond
 from hiermem_core.models.results import Failure
-from hiermem_core.models.text import TextCleaner
 from hiermem_core.service.checking import as_entry_draft, checked_draft, checked_fields
 from hiermem_core.service.checking_vectors import check_embedding
+from hiermem_core.service.derivation import remove_with_derived
 from hiermem_core.service.ledger import Ledger
 from hiermem_core.service.storing import (
     changed_entry,
     check_version,
     digest_of,
     entry_to_write,
+    is_embedded,
     write_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime
 
     from hiermem_core.backends.records import EntryWrite, Text
     from hiermem_core.backends.restrictions import Restrictions
     from hiermem_core.models.entries import EntryDraft, MemoryEntry
     from hiermem_core.models.patterns import Pattern
+    from hiermem_core.models.text import TextCleaner
+    from hiermem_core.protocols import EntryWriter
     from hiermem_core.service.collaborators import Collaborators
     from hiermem_core.service.storing import Standing
 
@@ -50,6 +52,7 @@ class EntryWriting:
         self._clock = shared.clock
         self._merges = shared.merges
         self._metadata_limit = shared.metadata_limit
+        self._redaction = shared.redaction
         self._tell = shared.tell
         self._go_on = shared.after_write
 
@@ -63,7 +66,7 @@ class EntryWriting:
         cleaned = 0
         lengths: set[int] = set()
         for place, item in enumerate(items):
-            cleaner = TextCleaner()
+            cleaner = self._redaction.cleaner("entry", self._tenant)
             try:
                 drafts[place] = self._checked(as_entry_draft(item, {}), cleaner, lengths)
                 cleaned += cleaner.replaced
@@ -87,7 +90,7 @@ class EntryWriting:
 
     def store_one(self, draft: EntryDraft) -> MemoryEntry:
         """Store one draft as given, and return the entry."""
-        cleaner = TextCleaner()
+        cleaner = self._redaction.cleaner("entry", self._tenant)
         ready = {0: self._checked(draft, cleaner, set())}
         stored, failed, _ = self.store(ready, cleaned=cleaner.replaced)
         if failed:
@@ -115,7 +118,8 @@ class EntryWriting:
             for place, draft in drafts.items():
                 try:
                     standing = ledger.standing(place, draft)
-                    stored[place] = self._enter(ledger, draft, standing, vectors.get(place), now)
+                    vector = vectors.get(place)
+                    stored[place] = self._enter(writer, ledger, draft, standing, vector=vector)
                 except HierMemError as error:
                     failed.append(Failure(place, draft.id, error))
             writer.put(ledger.writes)
@@ -124,13 +128,17 @@ class EntryWriting:
 
     def _enter(
         self,
+        writer: EntryWriter,
         ledger: Ledger,
         draft: EntryDraft,
         standing: Standing,
+        *,
         vector: MadeVector | None,
-        now: datetime,
     ) -> MemoryEntry:
+        now = writer.now
         entry, old = entry_to_write(draft, standing, now=now, fresh_id=new_id(now))
+        entry = ledger.within_sources(entry)
+        writer.admit(entry, None if old is None else old.entry)
         awaits = self._vectoriser.awaits
         write = write_of(entry, old, vector, awaits=awaits, digest=standing.digest)
         ledger.record(write, old)
@@ -144,16 +152,15 @@ class EntryWriting:
         Args:
             pattern_of: Makes the pattern of the entry, and of the one that it had.
         """
-        cleaner = TextCleaner()
+        cleaner = self._redaction.cleaner("entry", self._tenant)
         drafts = {0: self._checked(draft, cleaner, set())}
         vectors = self._vectors_of(drafts)
         now = to_the_millisecond(self._clock.now())
         with self._backend.write(self._tenant, now) as writer:
             ledger = Ledger(writer, merges=False)
             ledger.open_for(drafts)
-            entry = self._enter(
-                ledger, drafts[0], ledger.standing(0, drafts[0]), vectors.get(0), now
-            )
+            standing = ledger.standing(0, drafts[0])
+            entry = self._enter(writer, ledger, drafts[0], standing, vector=vectors.get(0))
             pattern = pattern_of(entry, writer.patterns({entry.id}).get(entry.id))
             writer.put([replace(write, pattern=pattern) for write in ledger.writes])
         self._after_store(ledger.writes, cleaner.replaced)
@@ -172,7 +179,7 @@ class EntryWriting:
             wanted = {
                 place: texts[place]
                 for place, draft in missing.items()
-                if not _is_embedded(ledger.standing(place, draft), draft)
+                if not is_embedded(ledger.standing(place, draft), draft)
             }
             own |= self._vectoriser.vectors_of(wanted)
         return own
@@ -202,7 +209,7 @@ class EntryWriting:
         answers: dict[str, MemoryEntry | None] = {one[0]: None for one in changes}
         cleaned = 0
         for place, (entry_id, given, _) in enumerate(changes):
-            cleaner = TextCleaner()
+            cleaner = self._redaction.cleaner("entry", self._tenant)
             try:
                 fields = checked_fields(given, cleaner, metadata_limit=self._metadata_limit)
                 if fields.get("embedding") is not None:
@@ -226,9 +233,10 @@ class EntryWriting:
                     if not fields:
                         answers[entry_id] = old.entry
                         continue
-                    entry = changed_entry(old.entry, fields, now=now)
+                    entry = ledger.within_sources(changed_entry(old.entry, fields, now=now))
                     check_embedding(embedded_text(entry), fields.get("embedding"))
                     ledger.check_key(entry)
+                    writer.admit(entry, old.entry)
                 except HierMemError as error:
                     failed.append(Failure(place, entry_id, error))
                     continue
@@ -280,25 +288,24 @@ class EntryWriting:
         """Remove entries; say for each id whether there was one."""
         with self._backend.write(self._tenant, self._clock.now()) as writer:
             found = writer.by_id(set(ids))
-            writer.remove([kept.number for kept in found.values()])
-        answers = {entry_id: entry_id in found for entry_id in ids}
-        for entry_id, was_there in answers.items():
-            if was_there:
-                self._tell(events.EntryDeleted(self._tenant, entry_id))
+            gone = remove_with_derived(writer, {k.number: i for i, k in found.items()})
+        for entry_id in gone.values():
+            self._tell(events.EntryDeleted(self._tenant, entry_id))
         self._after_write([], 0)
-        return answers
+        return {entry_id: entry_id in found for entry_id in ids}
 
     def remove_key(self, namespace: str, key: str) -> bool:
         """Remove the entry that bears a key at the moment of the removal; say whether one did."""
         place = (namespace, key)
         with self._backend.write(self._tenant, self._clock.now()) as writer:
             kept = writer.by_key({place}).get(place)
-            if kept is not None:
-                writer.remove([kept.number])
-        if kept is not None:
-            self._tell(events.EntryDeleted(self._tenant, kept.entry.id))
+            chosen = {} if kept is None else {kept.number: kept.entry.id}
+            gone = remove_with_derived(writer, chosen)
+        for entry_id in gone.values():
+            self._tell(events.EntryDeleted(self._tenant, entry_id))
+        if gone:
             self._after_write([], 0)
-        return kept is not None
+        return bool(gone)
 
     def write(
         self,
@@ -318,7 +325,11 @@ class EntryWriting:
             ledger.open_for(drafts)
             ids = [
                 self._enter(
-                    ledger, draft, ledger.standing(place, draft), vectors.get(place), now
+                    writer,
+                    ledger,
+                    draft,
+                    ledger.standing(place, draft),
+                    vector=vectors.get(place),
                 ).id
                 for place, draft in drafts.items()
             ]
@@ -327,7 +338,7 @@ class EntryWriting:
             named = {name: kept for name, kept in others.items() if kept.entry.id not in ids}
             gone = {named[name].number: named[name].entry.id for name in deleting if name in named}
             writer.put(ledger.writes)
-            writer.remove(list(gone))
+            gone = remove_with_derived(writer, gone)
             writer.refresh(
                 {
                     kept.number: moment
@@ -351,7 +362,7 @@ class EntryWriting:
             with self._backend.write(self._tenant, self._clock.now()) as writer:
                 found = writer.listed(restrictions, limit=_CLEARED_AT_ONCE)
                 kept = writer.by_id({entry.id for entry in found})
-                writer.remove([one.number for one in kept.values()])
+                remove_with_derived(writer, {one.number: i for i, one in kept.items()})
             removed += len(found)
             if len(found) < _CLEARED_AT_ONCE:
                 self._go_on(self._tenant)
@@ -382,12 +393,6 @@ def id_of(item: Any) -> str | None:
 def _waiting(writes: Sequence[EntryWrite]) -> list[str]:
     """Return the ids of the entries that wait for their vector."""
     return [write.entry.id for write in writes if write.awaits_vector]
-
-
-def _is_embedded(standing: Standing, draft: EntryDraft) -> bool:
-    """Tell whether what a draft says has its vector already, where it will be stored."""
-    old = standing.by_id or standing.by_key or standing.twin
-    return old is not None and old.has_vector and embedded_text(old.entry) == embedded_text(draft)
 
 
 def _said(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from hiermem_core.models.metadata import (
     checked_object,
 )
 from hiermem_core.models.sessions import SESSION_STATUSES
-from hiermem_core.models.text import TextCleaner
 from hiermem_core.service.checking import CONTENT_LIMIT, checked_number
 
 if TYPE_CHECKING:
     from hiermem_core.models.sessions import SessionStatus
+    from hiermem_core.models.text import TextCleaner
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class StepDraft:
     user_id: str | None = None
 
 
-def checked_step(draft: StepDraft) -> StepDraft:
+def checked_step(draft: StepDraft, cleaner: TextCleaner) -> StepDraft:
     """Return a copy of a draft that holds every rule.
 
     Raises:
         InvalidInputError: A field cannot be stored.
         LimitExceededError: A field is larger than its limit.
+        RedactionError: The redactor fails at a text, or rejects it.
     """
-    cleaner = TextCleaner()
     return StepDraft(
         action=_action(draft.action, cleaner),
         state=_state("state", draft.state, cleaner),
@@ -56,16 +56,17 @@ def checked_step(draft: StepDraft) -> StepDraft:
     )
 
 
-def checked_data(data: Any) -> dict[str, Any] | None:
+def checked_data(data: Any, cleaner: TextCleaner) -> dict[str, Any] | None:
     """Return a copy of a session's data; `None` of none.
 
     Raises:
         InvalidInputError: It is no JSON object.
         LimitExceededError: It is too large, or too deep.
+        RedactionError: The redactor fails at a text, or rejects it.
     """
     if data is None:
         return None
-    return checked_object("data", data, TextCleaner(), limit=DATA_LIMIT, deepest=DATA_DEPTH_LIMIT)
+    return checked_object("data", data, cleaner, limit=DATA_LIMIT, deepest=DATA_DEPTH_LIMIT)
 
 
 def checked_status(status: Any) -> SessionStatus:

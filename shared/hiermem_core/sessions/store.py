@@ -12,6 +12,7 @@ from hiermem_core.models import events
 from hiermem_core.models.ids import new_id
 from hiermem_core.models.moments import to_the_millisecond
 from hiermem_core.models.sessions import Session, Step
+from hiermem_core.operations import touched
 from hiermem_core.sessions.rows import (
     find_session,
     is_session,
@@ -132,6 +133,7 @@ class SessionStore:
                 session = Session(id=session_id, started_at=now, user_id=drafts[0].user_id)
                 _write(connection, tenant, session, None)
             if fresh:
+                touched(step.id for step in fresh)
                 rows = [step_row(tenant, step) for step in fresh]
                 connection.execute(insert(trajectories), rows)
         if fresh and old is None:
@@ -145,6 +147,8 @@ class SessionStore:
         with self._database.write(tenant) as connection:
             gone = delete(sessions).where(is_session(tenant, session_id))
             was_there = connection.execute(gone).rowcount > 0
+            if was_there:
+                touched((session_id,))
         if was_there:
             self._tell(events.SessionDeleted(tenant, session_id))
         return was_there
@@ -181,6 +185,8 @@ def _step(draft: StepDraft, session_id: str, number: int, now: datetime) -> Step
 
 def _write(connection: Connection, tenant: str, session: Session, old: Session | None) -> None:
     row = session_row(tenant, session)
+    if session != old:
+        touched((session.id,))
     if old is None:
         connection.execute(insert(sessions).values(row))
     elif session != old:

@@ -54,6 +54,9 @@ class Database:
         busy_seconds: How long to wait for other writers.
         check_seconds: How long a server's facts are taken for valid that others may change.
         pool_size: Connections held at most.
+
+    Attributes:
+        before_commit: Called with every write transaction at its end.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class Database:
         self._running = 0
         self._reading = threading.local()
         self._last_error: str | None = None
+        self.before_commit: Callable[[Connection], None] | None = None
         self._dialect: Dialect = (
             Sqlite(location, durability=durability, busy_seconds=busy_seconds)
             if location.server is None
@@ -112,6 +116,8 @@ class Database:
         try:
             with self._writing("writing", tenant) as connection:
                 yield connection
+                if self.before_commit is not None:
+                    self.before_commit(connection)
                 reach("rows.before_commit")
         except BackendError as error:
             self._last_error = str(error)

@@ -6,12 +6,14 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from sqlalchemy import insert, inspect, select, update
+from sqlalchemy import func, insert, inspect, literal, select, update
 
 from hiermem_core.errors import BackendError, ConfigurationError, MigrationError
 from hiermem_core.faults import reach
 from hiermem_core.storage import tables
+from hiermem_core.storage.audit_table import audit
 from hiermem_core.storage.keyword_tables import create_keyword_tables
+from hiermem_core.storage.sizes import entry_bytes, sum_of, turn_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.storage.database import Database
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 _VERSION_KEY = "schema_version"
 
@@ -83,6 +85,27 @@ def _add_runs(connection: Connection) -> None:
         table.create(connection, checkfirst=True)
 
 
+def _add_trust(connection: Connection) -> None:
+    """Count what each tenant keeps, as quotas do; find derived entries by an index; add the log."""
+    audit.create(connection, checkfirst=True)
+    _add_column(connection, "memory_entries", "is_stale", "BOOLEAN NOT NULL DEFAULT FALSE")
+    for index in tables.memory_entries.indexes:
+        index.create(connection, checkfirst=True)
+    for column in ("entries", "bytes", "minute_ms", "minute_writes"):
+        _add_column(connection, "tenants", column, "BIGINT NOT NULL DEFAULT 0")
+    tenants, entries, threads = tables.tenants, tables.memory_entries, tables.threads
+    known = select(tenants.c.tenant)
+    unknown = select(threads.c.tenant, literal(0)).distinct().where(threads.c.tenant.not_in(known))
+    connection.execute(insert(tenants).from_select(["tenant", "generation"], unknown))
+    mine = entries.c.tenant == tenants.c.tenant
+    count = select(func.count()).select_from(entries).where(mine)
+    kept = select(sum_of(entry_bytes)).where(mine)
+    said = select(sum_of(turn_bytes)).join_from(tables.turns, threads)
+    said = said.where(threads.c.tenant == tenants.c.tenant)
+    sizes = kept.scalar_subquery() + said.scalar_subquery()
+    connection.execute(update(tenants).values(entries=count.scalar_subquery(), bytes=sizes))
+
+
 def _add_column(connection: Connection, table: str, column: str, kind: str) -> None:
     """Add a column, unless a step before has created the table with it."""
     if column not in {found["name"] for found in inspect(connection).get_columns(table)}:
@@ -94,6 +117,7 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     2: _add_passages,
     3: _add_learning,
     4: _add_runs,
+    5: _add_trust,
 }
 """`STEPS[n]` brings schema n to n + 1, inside the transaction of the migration."""
 

@@ -19,6 +19,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     false,
+    literal_column,
 )
 
 schema = MetaData()
@@ -133,11 +134,16 @@ tenants = Table(
     Column("generation", BigInteger, nullable=False),
     Column("turn_generation", BigInteger, nullable=False, server_default="0"),
     Column("is_indexed", Boolean, nullable=False, server_default=false()),
+    Column("entries", BigInteger, nullable=False, server_default="0"),
+    Column("bytes", BigInteger, nullable=False, server_default="0"),
+    Column("minute_ms", BigInteger, nullable=False, server_default="0"),
+    Column("minute_writes", BigInteger, nullable=False, server_default="0"),
     sqlite_autoincrement=True,
 )
 """What is known of a tenant: `generation` grows with every committed change of its entries, and
 `turn_generation` with every one of the turns that are searched;
-`is_indexed` tells that its vectors are kept in a collection of the vector index."""
+`is_indexed` tells that its vectors are kept in a collection of the vector index; `entries` and
+`bytes` (of its entries and turns) and the writes of the current minute are what quotas count."""
 
 searchable = Table(
     "searchable",
@@ -204,12 +210,14 @@ memory_entries = Table(
     Column("user_id", TEXT),
     Column("digest", TEXT),
     Column("passages", TEXT),
+    Column("is_stale", Boolean, nullable=False, server_default=false()),
     CheckConstraint("type IN ('episodic', 'semantic', 'procedural', 'working')", name="known_type"),
     UniqueConstraint("tenant", "id"),
 )
 """One row an entry. Rows are deleted, never flagged, so that a key is free again. `digest` is what
 two entries share that say the same; null where an entry is never merged. `passages` are the texts
-that are embedded, each apart, in place of the content; null where the content is."""
+that are embedded, each apart, in place of the content; null where the content is. `is_stale` ones
+lost a source, and are not found by what they say until they are written anew."""
 
 _E = memory_entries.c
 Index(
@@ -245,6 +253,19 @@ Index(
     _E.expires_at,
     sqlite_where=_E.expires_at.is_not(None),
     postgresql_where=_E.expires_at.is_not(None),
+)
+
+is_derived = _E.derived_from != literal_column("'[]'")
+"""Says that an entry was derived, in words that its index is found by, which holds all asked."""
+
+Index(
+    "memory_entries_by_derivation",
+    _E.tenant,
+    _E.id,
+    _E.number,
+    _E.derived_from,
+    sqlite_where=is_derived,
+    postgresql_where=is_derived,
 )
 
 entry_tags = Table(

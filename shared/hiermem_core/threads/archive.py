@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sqlalchemy import insert
-
 from hiermem_core.models import events
 from hiermem_core.models.threads import TurnList
-from hiermem_core.storage import tables
 from hiermem_core.threads import reading
 from hiermem_core.threads.notes import unlearn
 from hiermem_core.threads.placing import new_among
-from hiermem_core.threads.rows import row_of
 from hiermem_core.threads.store import ThreadStore
 
 if TYPE_CHECKING:
@@ -34,10 +30,10 @@ class ArchivingStore(ThreadStore):
     ) -> TurnList:
         """Store turns at the end of a thread as archived ones; the first creates it."""
         self._database.check_open()
-        ready, changed = self._ready(turns)
+        ready, changed = self._preparing.all(tenant_id, thread_id, turns)
         if not ready:
             return TurnList()
-        with self._database.write(tenant_id) as connection:
+        with self._table.transaction(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             head = head or self._create(connection, tenant_id, thread_id)
             fresh = self._put_away(connection, head, ready)
@@ -49,8 +45,8 @@ class ArchivingStore(ThreadStore):
         self, tenant_id: str, thread_id: str, turns: Sequence[TurnLike], status: Status
     ) -> TurnList:
         """Give a thread these turns alone, in one transaction; all others are deleted for good."""
-        ready, changed = self._ready(turns)
-        with self._database.write(tenant_id) as connection:
+        ready, changed = self._preparing.all(tenant_id, thread_id, turns)
+        with self._table.transaction(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None and not ready:
                 return TurnList()
@@ -77,7 +73,7 @@ class ArchivingStore(ThreadStore):
         Raises:
             ThreadNotFoundError: There is no such thread.
         """
-        with self._database.write(tenant_id) as connection:
+        with self._table.transaction(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             _, gone = self._erase(connection, head, status, turn_ids)
         self._tell_deleted(tenant_id, thread_id, len(gone))
@@ -106,7 +102,6 @@ class ArchivingStore(ThreadStore):
             replace(turn, status="archived") for turn in new_among(placed, last_seq=head.last_seq)
         ]
         if fresh:
-            rows = [row_of(turn, thread=head.number) for turn in fresh]
-            connection.execute(insert(tables.turns), rows)
+            self._table.add(connection, head, fresh)
             self._save_head(connection, replace(head, last_seq=fresh[-1].seq))
         return fresh

@@ -73,6 +73,8 @@ def cleaned_drafts(turns: Iterable[TurnLike], cleaner: TextCleaner) -> list[Turn
 def cleaned(draft: TurnDraft, cleaner: TextCleaner) -> TurnDraft:
     """Return a storable copy of a draft; nothing in it is shared with the caller.
 
+    Where redacting changes anything, the framework's dump goes, as it holds what was redacted.
+
     Raises:
         InvalidInputError: A field cannot be stored.
         LimitExceededError: The turn is larger than 16 Mi characters.
@@ -84,6 +86,7 @@ def cleaned(draft: TurnDraft, cleaner: TextCleaner) -> TurnDraft:
         raise InvalidInputError("source", f"{draft.source!r} is unknown; leave it out")
     if draft.pinned and (draft.tool_calls or draft.role == "tool"):
         raise InvalidInputError("pinned", "a tool call or result cannot be pinned; pin its text")
+    before = cleaner.redacted
     copy = replace(
         draft,
         content=_text("content", draft.content, cleaner),
@@ -95,8 +98,10 @@ def cleaned(draft: TurnDraft, cleaner: TextCleaner) -> TurnDraft:
         user_id=None if draft.user_id is None else check_name("user_id", draft.user_id),
         created_at=_aware(draft.created_at),
         metadata=cleaner.json(_plain("metadata", draft.metadata)),
-        origin=_origin(draft.origin),
+        origin=_origin(draft.origin, cleaner),
     )
+    if cleaner.redacted != before:
+        copy = replace(copy, origin=None)
     copy = in_agreement(copy)
     _check_size(copy)
     return copy
@@ -139,13 +144,27 @@ def _call(call: ToolCall, cleaner: TextCleaner) -> ToolCall:
     )
 
 
-def _origin(origin: Origin | None) -> Origin | None:
+def _origin(origin: Origin | None, redacting: TextCleaner) -> Origin | None:
     if origin is None or origin.is_stale:
         return None
     cleaner, dump = TextCleaner(), origin.dump
+    if redacting.redacts:
+        _redact(load_json(dump), redacting)
     if not is_clean(dump) or "\\u0000" in dump:
         dump = dump_json(cleaner.json(load_json(dump)))
     return Origin(origin.framework, cleaner.text(origin.role), dump)
+
+
+def _redact(value: Any, cleaner: TextCleaner) -> None:
+    """Show every text of a JSON value to the redactor, which may reject one or change it."""
+    if isinstance(value, str):
+        cleaner.name(value)
+    elif isinstance(value, dict):
+        for one in (*value.keys(), *value.values()):
+            _redact(one, cleaner)
+    elif isinstance(value, list):
+        for one in value:
+            _redact(one, cleaner)
 
 
 def _plain(name: str, value: Mapping[str, Any]) -> Any:

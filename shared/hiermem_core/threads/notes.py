@@ -11,6 +11,7 @@ from hiermem_core.faults import reach
 from hiermem_core.models.events import NotesReset
 from hiermem_core.models.notes import Fact, Mark, ThreadState
 from hiermem_core.models.plain import dump_json, load_json
+from hiermem_core.operations import touched
 from hiermem_core.storage import tables
 from hiermem_core.threads import reading
 
@@ -132,6 +133,7 @@ class NotesStore:
             mark = notes_of(connection, head.number).mark
             seen = ThreadState(turn_count=head.last_seq)
             _write(connection, Notes(head.number, seen, _next(mark), reset_seq=head.last_seq))
+            touched(())
         self._tell(NotesReset(tenant_id, thread_id))
 
 

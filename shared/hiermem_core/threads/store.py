@@ -5,14 +5,13 @@ Everything that needs no database (checking, cleaning, counting) happens before 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, bindparam, delete, insert, select, update
 
 from hiermem_core.errors import (
     InvalidInputError,
-    LimitExceededError,
     NotFoundError,
     VersionConflictError,
 )
@@ -20,22 +19,17 @@ from hiermem_core.models import events
 from hiermem_core.models.ids import check_name
 from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import dump_json
-from hiermem_core.models.text import TextCleaner
 from hiermem_core.models.threads import TurnList
 from hiermem_core.storage import tables
 from hiermem_core.storage.database import slices
 from hiermem_core.threads import reading
-from hiermem_core.threads.counting import stored_counts
-from hiermem_core.threads.drafts import TurnLike, cleaned, cleaned_drafts
 from hiermem_core.threads.notes import unlearn
 from hiermem_core.threads.placing import (
-    counted,
     edited,
     new_among,
     placed_after,
     shared_prefix,
 )
-from hiermem_core.threads.rows import row_of
 from hiermem_core.threads.tally import Tally
 
 if TYPE_CHECKING:
@@ -44,34 +38,27 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from hiermem_core.backends.turn_rows import TurnRows
-    from hiermem_core.models.turns import Turn, TurnDraft
-    from hiermem_core.protocols import Clock, TokenCounter
+    from hiermem_core.models.turns import Turn
+    from hiermem_core.protocols import Clock
     from hiermem_core.storage.database import Database
+    from hiermem_core.threads.drafts import TurnLike
+    from hiermem_core.threads.preparing import Changed, Preparing
     from hiermem_core.threads.reading import Head
+    from hiermem_core.threads.turn_table import TurnTable
 
 _T = tables.turns.c
 _SAVE_HEAD = update(tables.threads).where(tables.threads.c.number == bindparam("of"))
-
-BATCH_LIMIT = 10_000
-"""Turns of one append."""
-
-
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """What of given turns could not be stored as it was."""
-
-    characters: int = 0
-    paths: tuple[str, ...] = ()
 
 
 class ThreadStore:
     """Write turns: in order, durably, and harmlessly when repeated.
 
     Args:
-        counter: Its counts are stored with the turns; a turn it fails on is stored without.
+        preparing: Makes turns ready to be stored.
         rows: Makes turns searchable, in the transaction that stores them.
         tell: Takes the events of a change, after its commit.
         after_write: Told of the tenant after a commit.
+        table: Writes the turns.
     """
 
     def __init__(
@@ -79,14 +66,16 @@ class ThreadStore:
         database: Database,
         *,
         clock: Clock,
-        counter: TokenCounter,
+        preparing: Preparing,
         rows: TurnRows,
         tell: Callable[[events.Event], None],
         after_write: Callable[[str], None],
+        table: TurnTable,
     ) -> None:
+        self._table = table
         self._database = database
         self._clock = clock
-        self._counter = counter
+        self._preparing = preparing
         self._rows = rows
         self._tell = tell
         self._after_write = after_write
@@ -111,10 +100,10 @@ class ThreadStore:
             VersionConflictError: `expected_seq` is not the newest seq. Nothing was stored.
         """
         self._database.check_open()
-        ready, changed = self._ready(turns)
+        ready, changed = self._preparing.all(tenant_id, thread_id, turns)
         if not ready and not removing:
             return TurnList()
-        with self._database.write(tenant_id) as connection:
+        with self._table.transaction(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             head = head or self._create(connection, tenant_id, thread_id)
             head, removed = self._archive_by_id(connection, head, removing)
@@ -134,8 +123,8 @@ class ThreadStore:
 
         Turns that stand at the same place already, dump included, are left as they are.
         """
-        ready, changed = self._ready(turns)
-        with self._database.write(tenant_id) as connection:
+        ready, changed = self._preparing.all(tenant_id, thread_id, turns)
+        with self._table.transaction(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None and not ready:
                 return TurnList()
@@ -169,11 +158,11 @@ class ThreadStore:
         with self._database.read() as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             old = self._require_turn(connection, head, turn_id)
-        cleaner = TextCleaner()
         who = old.user_id if user_id is None else user_id
-        draft = cleaned(replace(old, content=content, parts=(), origin=None, user_id=who), cleaner)
-        counts = self._counts(draft)
-        with self._database.write(tenant_id) as connection:
+        bare = replace(old, content=content, parts=(), origin=None, user_id=who)
+        draft, changed = self._preparing.one(tenant_id, thread_id, bare)
+        counts = self._preparing.counts(draft)
+        with self._table.transaction(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             old = self._require_turn(connection, head, turn_id)
             new = edited(old, draft, counts)
@@ -181,7 +170,7 @@ class ThreadStore:
             self._recount(connection, head)
             unlearn(connection, head, [new.seq])
         self._tell(events.TurnEdited(tenant_id, thread_id, new.seq, new.revision))
-        self._announce(tenant_id, thread_id, [], Changed(cleaner.replaced))
+        self._announce(tenant_id, thread_id, [], changed)
         return new
 
     def delete_turns(
@@ -198,7 +187,7 @@ class ThreadStore:
         wanted = list(dict.fromkeys(turn_ids))
         if not wanted:
             return {}
-        with self._database.write(tenant_id) as connection:
+        with self._table.transaction(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             seqs = self._remove(connection, head, wanted)
             unlearn(connection, head, seqs.values())
@@ -211,14 +200,14 @@ class ThreadStore:
         Raises:
             ThreadNotFoundError: There is no such thread.
         """
-        with self._database.write(tenant_id) as connection:
+        with self._table.transaction(tenant_id) as connection:
             head = reading.require_head(connection, tenant_id, thread_id)
             seqs = self._remove(connection, head, turn_ids)
         self._tell_deleted(tenant_id, thread_id, len(seqs))
 
     def delete_thread(self, tenant_id: str, thread_id: str) -> bool:
         """Delete a thread and everything in it, archived turns too; say whether there was one."""
-        with self._database.write(tenant_id) as connection:
+        with self._table.transaction(tenant_id) as connection:
             head = reading.head_of(connection, tenant_id, thread_id)
             if head is None:
                 return False
@@ -229,6 +218,7 @@ class ThreadStore:
     def erase_thread(self, connection: Connection, head: Head) -> None:
         """Erase a thread with everything in it, in the running transaction."""
         self._rows.remove(connection, head.tenant, head.number)
+        self._table.remove(connection, head.tenant, _T.thread == head.number)
         connection.execute(delete(tables.threads).where(tables.threads.c.number == head.number))
 
     def erase_turns(self, connection: Connection, head: Head, seqs: Sequence[int]) -> bool:
@@ -239,26 +229,12 @@ class ThreadStore:
         """
         for some in slices(seqs):
             mine = and_(_T.thread == head.number, _T.seq.in_(some))
-            connection.execute(delete(tables.turns).where(mine))
+            self._table.remove(connection, head.tenant, mine)
         self._unlink_calls(connection, head, seqs)
         self._rows.remove(connection, head.tenant, head.number, seqs)
         self._recount(connection, head)
         left = select(_T.seq).where(_T.thread == head.number).limit(1)
         return connection.execute(left).first() is not None
-
-    def _ready(self, turns: Sequence[TurnLike]) -> tuple[list[Turn], Changed]:
-        if isinstance(turns, str | bytes) or not hasattr(turns, "__iter__"):
-            raise InvalidInputError("turns", "must be a list of turns")
-        cleaner = TextCleaner()
-        drafts = cleaned_drafts(turns, cleaner)
-        if len(drafts) > BATCH_LIMIT:
-            raise LimitExceededError("turns", limit=BATCH_LIMIT, actual=len(drafts))
-        paths = tuple(path for draft in drafts for path in draft.replaced)
-        ready = [counted(draft, self._counts(draft)) for draft in drafts]
-        return ready, Changed(cleaner.replaced, paths)
-
-    def _counts(self, draft: TurnDraft) -> dict[str, int]:
-        return stored_counts(draft, self._counter)
 
     def _create(self, connection: Connection, tenant_id: str, thread_id: str) -> Head:
         now = to_milliseconds(self._clock.now())
@@ -282,8 +258,7 @@ class ThreadStore:
 
     def _write(self, connection: Connection, head: Head, fresh: Sequence[Turn]) -> None:
         if fresh:
-            rows = [row_of(turn, thread=head.number) for turn in fresh]
-            connection.execute(insert(tables.turns), rows)
+            self._table.add(connection, head, fresh)
             self._index_calls(connection, head, fresh)
             self._rows.add(connection, head.tenant, head.number, fresh)
         last_seq = fresh[-1].seq if fresh else head.last_seq
@@ -346,7 +321,7 @@ class ThreadStore:
         found = reading.turns_by_id(connection, head.number, turn_ids)
         seqs = [turn.seq for turn in found.values()]
         for some in slices(seqs):
-            connection.execute(delete(tables.turns).where(_active_of(head), _T.seq.in_(some)))
+            self._table.remove(connection, head.tenant, _active_of(head) & _T.seq.in_(some))
         if seqs:
             self._unlink_calls(connection, head, seqs)
             self._rows.remove(connection, head.tenant, head.number, seqs)
@@ -370,10 +345,7 @@ class ThreadStore:
             )
 
     def _rewrite(self, connection: Connection, head: Head, turn: Turn) -> None:
-        row = row_of(turn, thread=head.number)
-        connection.execute(
-            update(tables.turns).where(_active_of(head), _T.seq == turn.seq).values(row)
-        )
+        self._table.rewrite(connection, head, turn)
         self._rows.renew(connection, head.tenant, head.number, turn)
 
     def _require_turn(self, connection: Connection, head: Head, turn_id: str) -> Turn:

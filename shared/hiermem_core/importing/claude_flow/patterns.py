@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.errors import InvalidInputError
+from hiermem_core.errors import InvalidInputError, RedactionError
 from hiermem_core.importing.names import namespace_of
 from hiermem_core.importing.reading import (
     Facts,
@@ -171,15 +171,15 @@ def _pattern(
         created_at=moment(created_at),
         updated_at=moment(updated_at),
         precedence=SQLITE,
-        pattern=_facts(known, _clamped(confidence, reading), uses),
+        pattern=_facts(known, _clamped(confidence, reading), uses, reading),
     )
     return entry_record(facts, reading)
 
 
-def _facts(data: dict[str, Any], confidence: float, uses: Any) -> PatternFacts:
+def _facts(data: dict[str, Any], confidence: float, uses: Any, reading: Reading) -> PatternFacts:
     try:
-        kept = checked_data(data) or {}
-    except InvalidInputError as error:
+        kept = checked_data(data, reading.cleaner("entry")) or {}
+    except (InvalidInputError, RedactionError) as error:
         raise record_error(error) from error
     counted = uses if isinstance(uses, int) and not isinstance(uses, bool) else 0
     return PatternFacts(kept, confidence, min(max(0, counted), _MOST))

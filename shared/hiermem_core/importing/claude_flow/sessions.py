@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.errors import InvalidInputError
+from hiermem_core.errors import InvalidInputError, RedactionError
 from hiermem_core.importing.claude_flow.patterns import BANK, LATER, moment
 from hiermem_core.importing.names import derived_id
 from hiermem_core.importing.reading import json_column, read_each, record_error
@@ -168,16 +168,17 @@ def _session(
         known = status
     elif status is not None:
         data = {**data, "status": status}
+    stated = {key: one for key, one in data.items() if one is not None}
     try:
         return SessionRecord(
             ref=check_name("session", name),
-            data=checked_data({key: one for key, one in data.items() if one is not None}) or {},
+            data=checked_data(stated, reading.cleaner("session")) or {},
             status=known,
             started_at=started_at,
             clock_at=reading.now,
             ended_at=ended_at,
         )
-    except InvalidInputError as error:
+    except (InvalidInputError, RedactionError) as error:
         raise record_error(error) from error
 
 
@@ -190,11 +191,11 @@ def _step(
         return StepRecord(
             ref=name[1],
             session=check_name("session", session),
-            draft=checked_step(StepDraft(id=step_id, **facts)),
+            draft=checked_step(StepDraft(id=step_id, **facts), reading.cleaner("session")),
             created_at=created_at,
             clock_at=reading.now,
         )
-    except InvalidInputError as error:
+    except (InvalidInputError, RedactionError) as error:
         raise record_error(error) from error
 
 

@@ -17,6 +17,7 @@ import pytest
 
 pytest.register_assert_rewrite(*(f"{__name__}.{found.name}" for found in iter_modules(__path__)))
 
+from hiermem_core.testing.contracts.auditing import AuditContract, PersistentAuditContract
 from hiermem_core.testing.contracts.bulk import BulkContract
 from hiermem_core.testing.contracts.context import AssemblerContract
 from hiermem_core.testing.contracts.counters import TokenCounterContract
@@ -42,6 +43,7 @@ from hiermem_core.testing.contracts.indexing import (
     VectorIndexContract,
     WaitingContract,
 )
+from hiermem_core.testing.contracts.leaking import LeakContract
 from hiermem_core.testing.contracts.learning import LearningContract
 from hiermem_core.testing.contracts.learning_base import UpdatesContract
 from hiermem_core.testing.contracts.learning_turns import LearnedTurnsContract
@@ -51,8 +53,11 @@ from hiermem_core.testing.contracts.observing import ObservingContract, RolledBa
 from hiermem_core.testing.contracts.patterns import PatternContract
 from hiermem_core.testing.contracts.properties import ContextPropertiesContract
 from hiermem_core.testing.contracts.properties_notes import NotesPropertiesContract
+from hiermem_core.testing.contracts.provenance import ProvenanceContract
+from hiermem_core.testing.contracts.quotas import QuotaContract
 from hiermem_core.testing.contracts.recalled_context import RecalledContextContract
 from hiermem_core.testing.contracts.recalling import RecallContract
+from hiermem_core.testing.contracts.redacting import RedactionContract
 from hiermem_core.testing.contracts.searching import SearchContract
 from hiermem_core.testing.contracts.searching_filters import FilterContract
 from hiermem_core.testing.contracts.searching_vectors import SemanticContract
@@ -66,6 +71,7 @@ from hiermem_core.testing.contracts.working import WorkingMemoryContract
 
 __all__ = [
     "AssemblerContract",
+    "AuditContract",
     "BulkContract",
     "ContextPropertiesContract",
     "DuplicateContract",
@@ -82,6 +88,7 @@ __all__ = [
     "HybridContract",
     "IndexContract",
     "KeywordContract",
+    "LeakContract",
     "LearnedTurnsContract",
     "LearningContract",
     "LimitContract",
@@ -94,8 +101,12 @@ __all__ = [
     "PassageContract",
     "PatternContract",
     "PersistenceContract",
+    "PersistentAuditContract",
+    "ProvenanceContract",
+    "QuotaContract",
     "RecallContract",
     "RecalledContextContract",
+    "RedactionContract",
     "RefusalContract",
     "ReindexContract",
     "RolledBackContract",

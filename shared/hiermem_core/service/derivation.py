@@ -1,4 +1,4 @@
-"""What falls with an entry that others were derived from. Pure."""
+"""What entries that were derived from others owe them: their trust, and their being there."""
 
 from __future__ import annotations
 
@@ -6,8 +6,21 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hiermem_core.backends.restrictions import Restrictions
+from hiermem_core.models.entries import DEFAULT_TRUST
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from hiermem_core.models.entries import EntrySource
+    from hiermem_core.protocols import EntryWriter
+
+_SOURCE_OF_ROLE: Mapping[str, EntrySource] = {
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +86,38 @@ def _reached(starts: Iterable[str], sources: Mapping[str, Sequence[str]]) -> set
                 reached.add(name)
                 waiting.append(name)
     return reached
+
+
+def trust_of_turn(role: str) -> float:
+    """Return how far a turn is trusted, by who says it."""
+    return DEFAULT_TRUST[_SOURCE_OF_ROLE.get(role, "tool")]
+
+
+def remove_with_derived(
+    writer: EntryWriter,
+    chosen: Mapping[int, str],
+    turn_ids: Collection[str] = (),
+    existing_turns: Callable[[Collection[str]], Collection[str]] | None = None,
+) -> dict[int, str]:
+    """Remove entries, and those derived from nothing else; return the ids of all by number.
+
+    Those with other sources left stay, and name these.
+
+    Args:
+        chosen: Ids by number.
+        turn_ids: Of turns that are removed too.
+        existing_turns: Tells which of some ids are those of turns.
+    """
+    derived = writer.derivations() if chosen or turn_ids else {}
+    sources = {name: one.sources for name, one in derived.items()}
+    forgotten = {*chosen.values(), *turn_ids}
+    touched = descendants(forgotten, sources)
+    asked = {source for name in touched for source in sources[name]}
+    existing = set(writer.traces(Restrictions(), asked).values()) if asked else set()
+    if asked:
+        existing |= set((existing_turns or writer.turn_roles)(asked))
+    fallen = fallout(forgotten, sources, existing)
+    gone = {**chosen, **{derived[name].number: name for name in fallen.gone}}
+    writer.remove(sorted(gone))
+    writer.rederive({derived[name].number: left for name, left in fallen.kept.items()})
+    return gone
