@@ -67,10 +67,10 @@ class PostgresServer:
         """Return the URL of a database, as SQLAlchemy takes it."""
         return f"postgresql+psycopg://{USER}:{PASSWORD}@127.0.0.1:{self.port}/{database}"
 
-    def new_database(self) -> str:
-        """Make an empty database; return its URL."""
+    def new_database(self, options: str = "") -> str:
+        """Make an empty database, by options of `CREATE DATABASE`; return its URL."""
         name = f"test_{secrets.token_hex(6)}"
-        self._run_sql(f'CREATE DATABASE "{name}"')
+        self._run_sql(f'CREATE DATABASE "{name}" {options}')
         return self.url(name)
 
     def drop_database(self, url: str) -> None:

@@ -13,6 +13,7 @@ from hiermem_core.given import Given
 from hiermem_core.models.ids import check_name
 from hiermem_core.services import Services, build
 from hiermem_core.storage.location import resolve
+from hiermem_core.storage.migrations import holds_memory
 from hiermem_core.tenant import Tenant
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ class HierMem:
         """Open a location, and create it unless `create` is false.
 
         Args:
-            location: A folder, a `.db` file, or `":memory:"`; default: the setting.
+            location: A folder, a `.db` file, a `postgresql+psycopg://` URL, or `":memory:"`;
+                default: the setting.
             counter: Counts tokens; default: tiktoken where its ranks are at hand, else estimates.
             observer: Told of every committed change.
             thread_memory: Replaces the built-in strategy.
@@ -92,12 +94,14 @@ class HierMem:
             ConfigurationError: The location or an option cannot be used.
             MissingExtraError: The backend needs an extra that is not installed.
             MigrationError: The location was written by a newer version.
+            BackendUnavailableError: The server cannot be reached.
             EmbedderMismatchError: The location's vectors are by another embedder.
         """
         settings = _settings(settings, options)
         place = resolve(_named(location, settings))
-        if not create and not place.exists:
-            raise ConfigurationError("location", f"nothing is stored at {place}; create it first")
+        if not create and not holds_memory(place):
+            reason = f"nothing is stored at {place}; create it first, or run: hiermem init"
+            raise ConfigurationError("location", reason)
         given = Given(
             counter=counter,
             clock=clock,
@@ -220,7 +224,8 @@ class HierMem:
                 says.
 
         Raises:
-            ConfigurationError: The name is taken, or entries are kept in memory only.
+            ConfigurationError: The name is taken, entries are kept in memory only, or the location
+                is on a server, which has its own way.
             ConflictError: Another backup to the same folder runs.
             BackendError: It cannot be written. What bore the name is there.
         """

@@ -64,7 +64,7 @@ class HierMemSettings(BaseSettings):
     """Options of a HierMem, read from arguments, else from `HIERMEM_*` variables.
 
     Attributes:
-        location: Folder, `.db` file, or `:memory:`.
+        location: Folder, `.db` file, `postgresql+psycopg://` URL, or `:memory:`.
         tenant: Used by the command line; the library has no default tenant.
         backend: Where entries live and how they are searched; `"chroma"` needs that extra.
         chroma: URL of a Chroma server that keeps the vector index, `http://host:8000`; default: in
@@ -112,7 +112,7 @@ class HierMemSettings(BaseSettings):
         env_prefix=PREFIX, frozen=True, extra="forbid", populate_by_name=True
     )
 
-    location: str | None = Field(default=None, repr=False)
+    location: str | None = Field(default=None, repr=False)  # a URL may hold a password
     tenant: str | None = None
     backend: BackendName = "hybrid"
     chroma: str | None = Field(default=None, repr=False)

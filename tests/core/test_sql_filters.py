@@ -34,12 +34,12 @@ rows = sql.Table(
 class Store:
     """The rows of two tenants, asked by the reference and by SQL."""
 
-    def __init__(self, connection):
+    def __init__(self, connection, dialect="sqlite"):
         self._connection = connection
         self._documents = []
         rows.create(connection)
         for field in ODD_KEYS:
-            connection.exec_driver_sql(metadata_index_ddl(field))
+            connection.exec_driver_sql(metadata_index_ddl(field, dialect))
 
     def fill(self, documents):
         self._documents = list(documents)

@@ -110,7 +110,10 @@ class PostgresField:
         if self._index is None or len(scalars) < len(values):
             return exact
         tokens = {token[:_INDEXED_LETTERS] for value in scalars for token in _tokens(value)}
-        return sql.and_(self._index.in_(sorted(tokens)), exact)
+        named: sql.BindParameter[Any] = sql.bindparam(
+            "tokens", sorted(tokens), expanding=True, unique=True
+        )
+        return sql.and_(self._index.in_(named), exact)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ import typer
 
 from hiermem_core.cli.opening import opened_tenant
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, TenantOption
-from hiermem_core.cli.output import emit, note, table
+from hiermem_core.cli.output import emit, note
+from hiermem_core.displays.printing import table
 
 
 def audit(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hiermem_core.cli.opening import find_place, opened_tenant
+from hiermem_core.cli.opening import is_stored, opened_tenant
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, TenantOption
 from hiermem_core.cli.output import OutputClosed, emit, note
 from hiermem_core.cli.progress import progress_bar
@@ -140,7 +140,7 @@ def run_import(
     """
     is_dry = options["dry_run"]
     settings: Options = {} if makes_vectors else {"indexing": False}
-    if is_dry and not find_place(location).exists:
+    if is_dry and not is_stored(location):
         location = ":memory:"  # nothing is created, and nothing is there to compare with
     with opened_tenant(location, tenant, create=True, **settings) as owner:
         note(f"importing into {owner.location}, tenant {owner.name}", quiet=quiet)

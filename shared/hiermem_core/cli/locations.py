@@ -9,7 +9,7 @@ import typer
 import hiermem_core as core
 from hiermem_core.cli.backups import REPLACE
 from hiermem_core.cli.consent import DryRunOption, YesOption, ask, check_can_ask
-from hiermem_core.cli.opening import find_place, lacks_embedder, named_tenant, opened
+from hiermem_core.cli.opening import find_place, is_stored, lacks_embedder, named_tenant, opened
 from hiermem_core.cli.options import JsonOption, LocationOption, QuietOption, TenantOption
 from hiermem_core.cli.output import emit, note
 from hiermem_core.displays.entry_wording import named_counts
@@ -33,7 +33,8 @@ def init(
             "--path",
             "--location",
             metavar="PATH",
-            help="Folder or .db file of the memory; else HIERMEM_LOCATION, else your data folder.",
+            help="Folder, .db file or postgresql+psycopg:// URL of the memory; else "
+            "HIERMEM_LOCATION, else your data folder.",
         ),
     ] = None,
     backend: Annotated[
@@ -66,7 +67,7 @@ def init(
     place = find_place(location)
     options: Options = {} if backend is None else {"backend": backend}  # type: ignore[typeddict-item]  # checked
     before = _replaced(str(place), dry_run=dry_run, yes=yes) if force else None
-    created = not place.exists or before is not None
+    created = not is_stored(location) or before is not None
     replaced = None if before is None else before.replaced
     kept = None if before is None or before.kept is None else str(before.kept)
     value: dict[str, Any] = {"location": str(place), "created": created}
@@ -74,7 +75,7 @@ def init(
     if dry_run:
         emit(value, [_would(str(place), replaced, created=created)], as_json=as_json)
         return
-    with opened(str(place), create=True, **options) as hiermem:
+    with opened(location, create=True, **options) as hiermem:
         counter = hiermem.counter
         name = hiermem.tenant("-").memory.stats().backend
         faults = _faults(hiermem) if verify else []

@@ -24,8 +24,19 @@ def find_place(location: str | None) -> Location:
     """
     from hiermem_core.storage.location import resolve  # noqa: PLC0415 - not needed for --help
 
-    named = core.HierMemSettings.read().location if location is None else location
-    return resolve(_data_folder() if named is None else named)
+    return resolve(_named(location))
+
+
+def is_stored(location: str | None) -> bool:
+    """Tell whether there is a memory.
+
+    Raises:
+        ConfigurationError: That is no place for one.
+        BackendUnavailableError: The server cannot be reached.
+    """
+    from hiermem_core.storage.migrations import holds_memory  # noqa: PLC0415 - not for --help
+
+    return holds_memory(find_place(location))
 
 
 @contextmanager
@@ -47,13 +58,9 @@ def opened(
         ConfigurationError: Nothing is stored there and `create` is false.
         EmbedderMismatchError: The vectors are by another embedder, and that is to raise.
     """
-    place = find_place(location)
-    if not create and not place.exists:
-        reason = f"nothing is stored at {place}; run: hiermem init"
-        raise core.ConfigurationError("location", reason)
     settings = core.HierMemSettings.read(options).model_copy(update={"chat_model": None})
     with core.HierMem.open(
-        str(place),
+        _named(location),
         create=create,
         on_embedder_change=on_embedder_change,
         chat_model=chat_model,
@@ -124,6 +131,12 @@ def require_lasting() -> None:
     if core.HierMemSettings.read().backend == "in_memory":
         reason = "in_memory keeps entries only while a program runs; unset HIERMEM_BACKEND"
         raise core.ConfigurationError("backend", reason)
+
+
+def _named(location: str | None) -> str:
+    """Return the location as it was named, with the password that it may hold."""
+    named = core.HierMemSettings.read().location if location is None else location
+    return _data_folder() if named is None else named
 
 
 def _data_folder() -> str:

@@ -9,7 +9,8 @@ LocationOption = Annotated[
     typer.Option(
         "--location",
         metavar="PATH",
-        help="Folder or .db file of the memory; else HIERMEM_LOCATION, else your data folder.",
+        help="Folder, .db file or postgresql+psycopg:// URL of the memory; else HIERMEM_LOCATION, "
+        "else your data folder.",
     ),
 ]
 TenantOption = Annotated[

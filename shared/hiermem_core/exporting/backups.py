@@ -17,7 +17,13 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from hiermem_core.errors import BackendError, ConflictError, InvalidInputError, MigrationError
+from hiermem_core.errors import (
+    BackendError,
+    ConfigurationError,
+    ConflictError,
+    InvalidInputError,
+    MigrationError,
+)
 from hiermem_core.exporting.fields import moment_text
 from hiermem_core.exporting.files import check_free, keep, mapped, sync_folder
 from hiermem_core.exporting.report import told
@@ -44,6 +50,12 @@ COUNTED = (
 """Tables whose rows are told."""
 
 _NAMES = {"memory_entries": "entries", "trajectories": "steps"}
+ON_A_SERVER = (
+    "is on a server; back its database up by pg_dump and put it back by pg_restore, or a tenant by "
+    "hiermem export and hiermem import"
+)
+"""Why a location that is no file has no backup and no restore of ours."""
+
 _DISTRUST = "UPDATE metadata SET value = '' WHERE key = 'index_stamp'"
 
 
@@ -79,6 +91,8 @@ class BackupReport(Displayed):
 def back_up(database: Database, target: Path, *, replace: bool) -> BackupReport:
     """Write a backup of an open location; see `HierMem.backup`."""
     database.check_open()
+    if database.location.server is not None:
+        raise ConfigurationError("location", ON_A_SERVER)
     with database.read() as connection:
         raw: Any = connection.connection.driver_connection
         return back_up_connection(raw, target, replace=replace)

@@ -26,6 +26,7 @@ from hiermem_core.errors import (
     InvalidInputError,
 )
 from hiermem_core.exporting.backups import (
+    ON_A_SERVER,
     BackupReport,
     back_up_connection,
     check_backup,
@@ -190,6 +191,8 @@ def look_at(place: Location) -> Standing | None:
 
 def _place(location: str | os.PathLike[str]) -> tuple[Location, Path]:
     place = resolve(location)
+    if place.server is not None:
+        raise ConfigurationError("location", ON_A_SERVER)
     if place.database is None:
         raise ConfigurationError("location", "is in memory; name a folder or a .db file")
     return place, place.database

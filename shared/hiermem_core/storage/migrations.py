@@ -12,6 +12,7 @@ from hiermem_core.errors import BackendError, ConfigurationError, MigrationError
 from hiermem_core.faults import reach
 from hiermem_core.storage import tables
 from hiermem_core.storage.audit_table import audit
+from hiermem_core.storage.database import Database
 from hiermem_core.storage.keyword_tables import create_keyword_tables
 from hiermem_core.storage.sizes import entry_bytes, sum_of, turn_bytes
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from hiermem_core.storage.database import Database
+    from hiermem_core.storage.location import Location
 
 SCHEMA_VERSION = 6
 
@@ -119,7 +120,11 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     4: _add_runs,
     5: _add_trust,
 }
-"""`STEPS[n]` brings schema n to n + 1, inside the transaction of the migration."""
+"""`STEPS[n]` brings schema n to n + 1, inside the transaction of the migration.
+
+Servers began with schema 4: from that on a step runs on every engine, so it adds tables by
+`_create_all` and columns by `_add_column`, and its statements are SQL that both engines take.
+"""
 
 
 def prepare(database: Database, *, now_ms: int) -> None:
@@ -140,6 +145,22 @@ def prepare(database: Database, *, now_ms: int) -> None:
     database.prepare()
     with database.write() as connection:
         _bring_up(connection, now_ms)
+
+
+def holds_memory(location: Location) -> bool:
+    """Tell whether a memory is stored at a location; a server is asked. Changes nothing.
+
+    Raises:
+        BackendUnavailableError: The server cannot be reached.
+    """
+    if location.server is None:
+        return location.exists
+    database = Database(location, pool_size=1)
+    try:
+        with database.read() as connection:
+            return stored_version(connection) is not None
+    finally:
+        database.close()
 
 
 def stored_version(connection: Connection) -> int | None:
@@ -166,6 +187,7 @@ def _bring_up(connection: Connection, now_ms: int) -> None:
         rows = [{"key": k, "value": v, "updated_at": now_ms} for k, v in facts.items()]
         connection.execute(insert(tables.metadata), rows)
         return
+    _check_path(stored)  # another process may have migrated meanwhile, by a newer library
     for version in range(stored, SCHEMA_VERSION):
         STEPS[version](connection)
     connection.execute(

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from zlib import crc32
 
 from sqlalchemy import create_engine, event
-from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
+from sqlalchemy.exc import DisconnectionError, ProgrammingError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from hiermem_core.errors import ConfigurationError, MissingExtraError
@@ -34,6 +34,11 @@ _LOCK = "SELECT pg_advisory_xact_lock(%s::bigint)"
 _LOCK_TENANT = (
     "SELECT pg_advisory_xact_lock_shared(%s::bigint), pg_advisory_xact_lock(%s::int, %s::int)"
 )
+
+_DENIED = "42501"
+"""SQLSTATE of insufficient_privilege."""
+
+_NAMESPACE = "SELECT to_regnamespace(%s)"
 
 _begins: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 """By connection of the driver: how the transaction begins that its next statement is first in."""
@@ -104,7 +109,7 @@ class Postgres:
             connection.exec_driver_sql(_LOCK_TENANT, (self._whole, *place))
 
     def prepare(self, engine: Engine) -> None:
-        """Create the schema.
+        """Create the schema, unless it is there.
 
         Raises:
             ConfigurationError: The database is not in UTF-8, or the user may not create it.
@@ -115,7 +120,15 @@ class Postgres:
                 reason = f"the database is in {encoding}; create one with ENCODING 'UTF8'"
                 raise ConfigurationError("location", reason)
             self.begin_write(connection, None)
-            connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {self._server.schema}")
+            name = self._server.schema
+            if connection.exec_driver_sql(_NAMESPACE, (name,)).scalar() is None:
+                try:
+                    connection.exec_driver_sql(f"CREATE SCHEMA {name}")
+                except ProgrammingError as error:
+                    if getattr(error.orig, "sqlstate", None) != _DENIED:
+                        raise
+                    reason = f"the user may not create the schema {name}; grant it, or create it"
+                    raise ConfigurationError("location", reason) from error.orig
             connection.commit()
 
     @contextmanager
@@ -182,7 +195,8 @@ def _begin_first(cursor: Any, statement: str, parameters: Any, context: Any) -> 
 
 def _forget_begin(driver: object, record: object) -> None:
     del record
-    _begins.pop(driver, None)
+    if driver is not None:  # a connection that was cut comes back without one
+        _begins.pop(driver, None)
 
 
 def _refuse_cut(driver: Any, record: object, proxy: object) -> None:

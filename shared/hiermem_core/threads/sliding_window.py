@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from hiermem_core.threads.reading import Head
 
 PAGE = 64
-"""Rows of one read, but for the first: it has some more, so that one is enough for most windows."""
+"""Rows of one read at least; the first has some more, so that one is enough for most windows."""
 
 _LEAST_TOKENS = 64
 _MOST_AT_FIRST = 256
+_MOST_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +117,11 @@ class SlidingWindow:
             size = min(_MOST_AT_FIRST, PAGE + budget_tokens // _LEAST_TOKENS)
             head, page = reading.newest_page(connection, tenant_id, thread_id, size)
             first = map(turn_of, page)
-            older = (
-                backwards(connection, head, before=_seq_of(page[-1])) if len(page) == size else ()
-            )
+            older: Iterable[Turn] = ()
+            if len(page) == size:
+                more = _turns_within(budget_tokens, head.tally, self._counter.id) - size
+                before = _seq_of(page[-1])
+                older = backwards(connection, head, before=before, page=more + PAGE // 2)
             units = units_newest_first(chain(first, older))
             read = take_window(
                 units, budget=budget_tokens, cap=cap, counter=StoredCounts(self._counter.id)
@@ -157,23 +160,33 @@ class StoredCounts:
         return min(counts.values(), default=0) // 8
 
 
+def _turns_within(budget: int, tally: Tally, counter_id: str) -> int:
+    """Return how many turns of the thread's usual length a budget takes. Pure."""
+    tokens, counted = tally.body.tokens[counter_id], tally.body.counted[counter_id]
+    return budget * counted // tokens if tokens else 0
+
+
 def _seq_of(row: Sequence[Any]) -> int:
     return int(row[1])
 
 
-def backwards(connection: Connection, head: Head, *, before: int | None = None) -> Iterator[Turn]:
+def backwards(
+    connection: Connection, head: Head, *, before: int | None = None, page: int = PAGE
+) -> Iterator[Turn]:
     """Yield the turns inside the exchanges, newest first, read page by page when asked for.
 
     Args:
         before: Only those with a smaller seq.
+        page: How many will be asked for, probably: rows of one read, within bounds.
     """
+    size = min(max(page, PAGE), _MOST_ROWS)
     before = head.last_seq + 1 if before is None else before
     while before > 1:
-        page = reading.page_before(connection, head.number, before, PAGE)
-        yield from map(turn_of, page)
-        if len(page) < PAGE:
+        rows = reading.page_before(connection, head.number, before, size)
+        yield from map(turn_of, rows)
+        if len(rows) < size:
             return
-        before = _seq_of(page[-1])
+        before = _seq_of(rows[-1])
 
 
 def turns_back_to(connection: Connection, head: Head, seq: int) -> list[Turn]:
