@@ -76,3 +76,33 @@ def connected(url):
 def holds(connection, table, text):
     query = f"SELECT count(*) FROM {table} AS held WHERE position(%s IN held::text) > 0"
     return connection.execute(query, (text,)).fetchone()[0] > 0
+
+
+def test_a_location_of_the_fifth_schema_is_counted_when_it_is_migrated(location):
+    options = {"counter": ApproximateCounter(), "local_embedder": False}
+    with HierMem.open(location, **options) as hiermem:
+        hiermem.tenant("acme").memory.store("one")
+        hiermem.tenant("acme").thread("t").append([{"role": "user", "content": "two"}])
+        hiermem.tenant("other").thread("t").append([{"role": "tool", "content": "three"}])
+    server, _, schema = location.partition("?schema=")
+    kept = "SELECT tenant, entries, bytes FROM tenants ORDER BY tenant"
+    with closing(connected(server)) as tables:
+        tables.execute(f"SET search_path TO {schema}")
+        before = tables.execute(kept).fetchall()
+        tables.execute("UPDATE metadata SET value = '5' WHERE key = 'schema_version'")
+        tables.execute("DELETE FROM tenants WHERE tenant = 'other'")
+        tables.execute("DROP TABLE audit")
+        tables.execute("ALTER TABLE memory_entries DROP COLUMN is_stale")
+        for column in ("entries", "bytes", "minute_ms", "minute_writes"):
+            tables.execute(f"ALTER TABLE tenants DROP COLUMN {column}")
+
+    with HierMem.open(location, audit=True, **options) as hiermem:
+        hiermem.tenant("other").thread("t").delete()
+        audited = hiermem.tenant("other").audit()
+
+    with closing(connected(server)) as tables:
+        tables.execute(f"SET search_path TO {schema}")
+        after = tables.execute(kept).fetchall()
+    assert after[0] == before[0]
+    assert after[1] == ("other", 0, 0)
+    assert [one.operation for one in audited] == ["delete"]
