@@ -100,7 +100,7 @@ class Thread:
             ThreadNotFoundError: The tenant has no such thread.
         """
         for figure in (first, last):
-            check_page(figure or 0, 0)
+            check_page(0 if figure is None else figure, 0)
         with self._services.database.read() as connection:
             head = reading.require_head(connection, *self._key)
             return reading.turns_between(
@@ -391,5 +391,5 @@ class Thread:
 def check_page(limit: int, offset: int) -> None:
     """Raise `InvalidInputError` where a page is negative."""
     for name, figure in (("limit", limit), ("offset", offset)):
-        if figure < 0:
-            raise InvalidInputError(name, "must be at least 0")
+        if isinstance(figure, bool) or not isinstance(figure, int) or figure < 0:
+            raise InvalidInputError(name, "must be a whole number, at least 0")

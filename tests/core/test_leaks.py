@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from core.memory_backends import EVERY, OPTIONS
-from core.operations import ON_MEMORY, ON_TENANT, ON_THREAD
+from core.operations import ON_MEMORY, ON_PATTERNS, ON_SESSION, ON_TENANT, ON_THREAD
 
 from hiermem_core import ApproximateCounter, HierMem
 from hiermem_core.testing.contracts import LeakContract
@@ -26,7 +26,11 @@ class TestLeaks(LeakContract):
             handle.close()
 
 
-@pytest.mark.parametrize("name", sorted({*ON_MEMORY, *ON_TENANT, *ON_THREAD} - {"thread"}))
+ON_HANDLES = {*ON_MEMORY, *ON_TENANT, *ON_THREAD, *ON_PATTERNS, *ON_SESSION}
+EVERY_OPERATION = sorted(ON_HANDLES - {"thread", "session"})
+
+
+@pytest.mark.parametrize("name", EVERY_OPERATION)
 def test_every_public_operation_is_among_the_calls(name):
     used = {word for call in CALLS.values() for word in _names_in(call)}
 

@@ -48,11 +48,11 @@ def test_an_entry_edited_since_stays_or_is_replaced_or_stops_the_import(bob, exp
     assert (replaced.updated, entry.content, entry.version) == (1, "likes tea", 3)
 
 
-def test_an_entry_deleted_since_is_imported_again(bob, export):
+def test_an_entry_deleted_since_is_imported_again_with_what_was_derived_from_it(bob, export):
     bob.import_export(export)
     bob.memory.delete("e1")
 
-    assert bob.import_export(export).imported == 1
+    assert bob.import_export(export).imported == 2
     assert bob.memory.retrieve("e1").content == "likes tea"
 
 

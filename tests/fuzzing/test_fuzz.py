@@ -158,6 +158,26 @@ def test_turns(tenant, turns, role, text):
 
 
 @SHARED
+@given(TEXTS | ANYTHING, ANYTHING, NUMBERS)
+def test_patterns_and_sessions(tenant, name, value, number):
+    patterns = tenant.patterns
+    answers(patterns.learn, name, value)
+    answers(patterns.learn, name, {"a": value}, text=name, confidence=number, user_id=value)
+    answers(patterns.reinforce, name, success=value)
+    answers(patterns.find, name, k=number)
+    answers(patterns.list, min_confidence=number, limit=number)
+    answers(patterns.delete, name)
+    answers(tenant.sessions, value, number)
+    answers(lambda: tenant.session(name).start(value))
+    session = tenant.session("fuzzed")
+    answers(session.log, name, state=value, next_state=value, reward=number, id=value)
+    answers(session.log, "act", state=value, user_id=name)
+    answers(session.steps, after=number)
+    answers(session.end, value, {"a": value})
+    session.delete()
+
+
+@SHARED
 @given(ANYTHING, ANYTHING)
 def test_names_and_figures(tenant, one, other):
     answers(lambda: tenant.thread(one).turns(last=other))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
+from importing.test_claude_flow_runs import LATER, PATTERN, SESSION, START, STEP, pattern
 
 from hiermem_core import HierMem, Quota, Reject
 from hiermem_core.importing import import_memories
-from hiermem_core.testing.contracts.redacting import CARD, without_cards
+from hiermem_core.testing.contracts.redacting import CARD, files_with, without_cards
 
 
 def rejecting(text, context):
@@ -87,6 +90,66 @@ def test_i39_turns_beyond_the_quota_are_failed(opened, source):
     assert (report.imported, report.reasons) == (3, {"quota_exceeded": 2})
 
 
+def test_i39_of_a_database_named_by_a_url_those_refused_are_failed(opened, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "chat.db")) as tables, tables:
+        tables.execute("CREATE TABLE message_store (id INTEGER, session_id TEXT, message TEXT)")
+        said = ["one", "a secret", f"paid {CARD}", "four", "five"]
+        dumps = [json.dumps({"type": "human", "data": {"content": one}}) for one in said]
+        rows = [(n, "talk", dump) for n, dump in enumerate(dumps)]
+        tables.executemany("INSERT INTO message_store VALUES (?, ?, ?)", rows)
+    alice = opened(quota=Quota(writes_per_minute=3))
+
+    report = import_memories(f"sqlite:///{tmp_path}/chat.db", alice, format="langchain/sql")
+
+    assert report.reasons == {"rejected_by_redactor": 1, "quota_exceeded": 1}
+    turns = alice.thread("talk").turns()
+    assert [turn.content for turn in turns] == ["one", "paid [card]", "four"]
+
+
+def test_i39_of_patterns_sessions_and_steps_those_refused_are_failed(place, tmp_path):
+    place.database(
+        ".swarm/memory.db",
+        *LATER,
+        rows=[
+            (
+                PATTERN,
+                [pattern("p1", f"pay {CARD}"), pattern("p2", "a secret"), pattern("p3", "third")],
+            ),
+            (
+                STEP,
+                [
+                    (n, "t1", n, action, '{"is": "' + CARD + '"}', 0.5, "{}", START)
+                    for n, action in enumerate(["look", "tell a secret", f"pay {CARD}"], 1)
+                ],
+            ),
+            (
+                SESSION,
+                [
+                    (name, state, "active", "/src", START, START)
+                    for name, state in (("s1", f'{{"{CARD}": "{CARD}"}}'), ("s2", "the secret"))
+                ],
+            ),
+        ],
+    )
+    with HierMem.open(
+        tmp_path / "refusing", redactor=rejecting, quota=Quota(max_entries=1)
+    ) as memory:
+        alice = memory.tenant("alice")
+
+        report = import_memories(place.folder, alice)
+
+        assert sorted((one.kind, one.reason) for one in report.items) == [
+            ("pattern", "quota_exceeded"),
+            ("pattern", "rejected_by_redactor"),
+            ("session", "rejected_by_redactor"),
+            ("step", "rejected_by_redactor"),
+        ]
+        assert [one.name for one in alice.patterns.list()] == ["pay [card]"]
+        assert [step.action for step in alice.session("t1").steps()] == ["look", "pay [card]"]
+        assert {one.id for one in alice.sessions()} == {"s1", "t1"}
+    assert files_with(tmp_path / "refusing", CARD) == []
+
+
 def test_an_export_of_before_the_redactor_is_redacted_when_it_is_taken_in(opened, tmp_path):
     with HierMem.open(tmp_path / "before") as before:
         alice = before.tenant("alice")
@@ -103,8 +166,7 @@ def test_an_export_of_before_the_redactor_is_redacted_when_it_is_taken_in(opened
     assert [hit.content for hit in alice.memory.search()] == ["paid [card]"]
     assert [turn.content for turn in alice.thread("t").turns()] == ["said [card]"]
     assert alice.import_export(tmp_path / "export.jsonl").imported == 0
-    kept = [path for path in (tmp_path / "after").rglob("*") if path.is_file()]
-    assert not [path for path in kept if CARD.encode() in path.read_bytes()]
+    assert files_with(tmp_path / "after", CARD) == []
 
 
 def test_an_export_is_taken_in_up_to_the_quota(opened, tmp_path):

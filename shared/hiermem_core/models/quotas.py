@@ -18,7 +18,8 @@ class Quota:
     """What each tenant may keep and write; `None` does not limit.
 
     Deleting, forgetting and shrinking are never refused. With the backend `in_memory` the bytes of
-    entries and those of turns are counted apart, as they are kept apart.
+    entries and those of turns are counted apart, as they are kept apart. A pattern counts as its
+    entry; sessions and their steps are not counted.
 
     Attributes:
         max_entries: Living entries; those that expired do not count.

@@ -79,9 +79,11 @@ def cleaned(draft: TurnDraft, cleaner: TextCleaner) -> TurnDraft:
         InvalidInputError: A field cannot be stored.
         LimitExceededError: The turn is larger than 16 Mi characters.
     """
-    if draft.role not in ROLES:
+    if not isinstance(draft.role, str) or draft.role not in ROLES:
         known = ", ".join(sorted(ROLES))
         raise InvalidInputError("role", f"{draft.role!r} is unknown; use one of {known}")
+    if draft.source is not None and not isinstance(draft.source, str):
+        raise InvalidInputError("source", f"must be text, not {type(draft.source).__name__}")
     if draft.source not in SOURCES:
         raise InvalidInputError("source", f"{draft.source!r} is unknown; leave it out")
     if draft.pinned and (draft.tool_calls or draft.role == "tool"):

@@ -99,7 +99,10 @@ class LeakContract:
         answers = {name: _outcome(call, mine, folder) for name, call in calls.items()}
         hiermem.when_idle(60)
         answers["afterwards"] = _exported(mine)
-        return {name: text.replace(str(folder), "") for name, text in answers.items()}
+        return {
+            name: text.replace(mine.location, "").replace(str(folder), "")
+            for name, text in answers.items()
+        }
 
 
 def fill(tenant: Tenant, whose: str) -> Tenant:
