@@ -54,7 +54,7 @@ class SessionTaking:
                 return _session_outcomes(
                     given, sessions_by_id(connection, tenant, ids), on_conflict
                 )
-        with self._database.write() as connection:
+        with self._database.write(tenant) as connection:
             known = sessions_by_id(connection, tenant, ids)
             outcomes = _session_outcomes(given, known, on_conflict)
             for session, outcome in zip(given, outcomes, strict=True):
@@ -87,7 +87,7 @@ class SessionTaking:
             with self._database.read() as connection:
                 return _step_outcomes(connection, tenant, given, on_conflict, is_apart=is_apart)
         session_id = given[0].session_id
-        with self._database.write() as connection:
+        with self._database.write(tenant) as connection:
             find_session(connection, tenant, session_id, locked=True)
             outcomes = _step_outcomes(connection, tenant, given, on_conflict, is_apart=is_apart)
             pairs = list(zip(given, outcomes, strict=True))
