@@ -88,7 +88,7 @@ $(VENV)/.demo: pyproject.toml | $(VENV)/.pip
 
 $(VENV)/.develop: pyproject.toml | $(VENV)/.pip
 	@echo "Installing HierMem and what its tests need ..."
-	@$(BIN)/python -m pip install --quiet --editable ".[all]" --group test --group sources --group lint
+	@$(BIN)/python -m pip install --quiet --editable ".[all]" --group test --group sources --group browser --group lint
 	@touch $@ $(VENV)/.demo
 
 $(LOWEST)/plain/.ready: EXTRAS := chroma,embed,langchain,langchain-classic,langgraph

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from hiermem_core.settings import PREFIX, HierMemSettings
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 BLOCK = re.compile(
@@ -90,6 +92,14 @@ def test_every_public_name_of_the_adapters_is_on_its_page():
         page = (ROOT / "docs" / "api" / f"{package.partition('_')[0]}.md").read_text("utf-8")
 
         assert {name for name in names if f".{name}\n" not in page} == set()
+
+
+def test_every_setting_is_on_its_page():
+    page = (ROOT / "docs" / "guides" / "settings.md").read_text("utf-8")
+
+    assert {
+        name for name in HierMemSettings.model_fields if f"`{PREFIX}{name.upper()}`" not in page
+    } == set()
 
 
 @needs_site
