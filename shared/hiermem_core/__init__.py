@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hiermem_core.exporting.restoring import RestoreReport, restore_backup
     from hiermem_core.hiermem import HierMem
     from hiermem_core.importing.importer import aimport_memories, find_stores, import_memories
+    from hiermem_core.importing.moving import MovedTenant, MoveReport, move_memories
     from hiermem_core.importing.report import (
         ImportItem,
         ImportProgress,
@@ -171,6 +172,8 @@ __all__ = [
     "MissingExtraError",
     "MissingIdentityError",
     "ModelInfo",
+    "MoveReport",
+    "MovedTenant",
     "NotFoundError",
     "Observer",
     "Origin",
@@ -228,6 +231,7 @@ __all__ = [
     "import_memories",
     "load_json",
     "memory_block",
+    "move_memories",
     "restore_backup",
     "text_of",
     "to_plain",
@@ -292,6 +296,8 @@ _HOMES = {
     "MissingExtraError": "errors",
     "MissingIdentityError": "errors",
     "ModelInfo": "models.threads",
+    "MoveReport": "importing.moving",
+    "MovedTenant": "importing.moving",
     "NotFoundError": "errors",
     "Observer": "protocols",
     "Origin": "models.turns",
@@ -349,6 +355,7 @@ _HOMES = {
     "import_memories": "importing.importer",
     "load_json": "models.plain",
     "memory_block": "context.memory_block",
+    "move_memories": "importing.moving",
     "restore_backup": "exporting.restoring",
     "text_of": "models.turns",
     "to_plain": "models.plain",

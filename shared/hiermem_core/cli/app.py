@@ -13,6 +13,7 @@ from hiermem_core.cli.forgetting import forget
 from hiermem_core.cli.imports import import_file
 from hiermem_core.cli.locations import init, stats
 from hiermem_core.cli.migrating import migrate
+from hiermem_core.cli.moving import move
 from hiermem_core.cli.notes import learn, notes, reset
 from hiermem_core.cli.recalling import recall
 from hiermem_core.cli.remembering import remember, update
@@ -72,6 +73,7 @@ app.command()(migrate)
 app.command()(export)
 app.command()(backup)
 app.command()(restore)
+app.command()(move)
 app.command()(threads)
 app.command()(show)
 app.command()(context)
