@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from hiermem_core.exporting.restoring import RestoreReport, restore_backup
     from hiermem_core.hiermem import HierMem
     from hiermem_core.importing.importer import aimport_memories, find_stores, import_memories
+    from hiermem_core.importing.moving import MovedTenant, MoveReport, move_memories
     from hiermem_core.importing.report import (
         ImportItem,
         ImportProgress,
@@ -203,6 +204,8 @@ __all__ = [
     "MissingExtraError",
     "MissingIdentityError",
     "ModelInfo",
+    "MoveReport",
+    "MovedTenant",
     "NotFoundError",
     "NotesChange",
     "Observer",
@@ -279,6 +282,7 @@ __all__ = [
     "load_json",
     "load_plain",
     "memory_block",
+    "move_memories",
     "restore_backup",
     "text_of",
     "timeline_of",

@@ -89,6 +89,23 @@ def test_the_location_may_be_a_setting(hiermem, location, monkeypatch):
     assert "The kettle is red" in hiermem("recall", "kettle", at=None)[1]
 
 
+def test_a_memory_moves_to_a_server_and_back(hiermem, location, tmp_path):
+    folder, back = tmp_path / "here", tmp_path / "back"
+    hiermem("init", at=str(folder))
+    hiermem("remember", "The kettle is red", at=str(folder))
+
+    code, out, err = hiermem("move", "--from", folder, "--to", location, at=None)
+    again = hiermem("move", "--from", folder, "--to", location, at=None)
+    returned = hiermem("move", "--from", location, "--to", back, "--json", at=None)
+
+    assert code == 0
+    assert "tenant alice: 1 entry; moved, verified" in out
+    assert "is as it was" in err
+    assert "was there already" in again[1]
+    assert json.loads(returned[1])["tenants"][0]["entries"] == 1
+    assert "The kettle is red" in hiermem("recall", "kettle", at=str(back))[1]
+
+
 @pytest.mark.parametrize("words", [("backup", "b"), ("restore", "b"), ("init", "--force", "--yes")])
 def test_what_only_files_have_says_what_servers_have_instead(hiermem, words):
     hiermem("init")

@@ -15,6 +15,7 @@ from hiermem_core.cli.imports import import_file
 from hiermem_core.cli.inspecting import inspect
 from hiermem_core.cli.locations import init, stats
 from hiermem_core.cli.migrating import migrate
+from hiermem_core.cli.moving import move
 from hiermem_core.cli.notes import learn, notes, reset
 from hiermem_core.cli.recalling import recall
 from hiermem_core.cli.remembering import remember, update
@@ -77,6 +78,7 @@ app.command()(migrate)
 app.command()(export)
 app.command()(backup)
 app.command()(restore)
+app.command()(move)
 app.command()(threads)
 app.command()(show)
 app.command()(inspect)
