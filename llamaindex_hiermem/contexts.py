@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from hiermem_core import Hit, Turn
-    from llamaindex_hiermem.counting import Count
+    from llamaindex_hiermem.counting import Counting
     from llamaindex_hiermem.recalling import Question
 
 _LONGEST = 32_768
@@ -96,7 +96,7 @@ def _empty_context(thread: Thread, *, limit: int, initial: int) -> Context:
     return Context((), (), _receipt(limit, counter.id, Section("prefix", initial), exact=exact))
 
 
-def compat_context(thread: Thread, recall: TurnRecall, asked: Asked, count: Count) -> Context:
+def compat_context(thread: Thread, recall: TurnRecall, asked: Asked, count: Counting) -> Context:
     """Return the window of `ChatMemoryBuffer`, by `count` of the joined text, and what it recalls.
 
     Hits take only what the window leaves of the limit.
@@ -128,7 +128,7 @@ def compat_context(thread: Thread, recall: TurnRecall, asked: Asked, count: Coun
     return _with_hits(context, found, placed, count)
 
 
-def _with_hits(context: Context, found: RecallResult, placed: Placed, count: Count) -> Context:
+def _with_hits(context: Context, found: RecallResult, placed: Placed, count: Counting) -> Context:
     """Return a context with its messages as placed, and what is to be said of it."""
     ids = tuple(hit.id for hit in placed.hits)
     prefix, kept = context.receipt.sections
@@ -164,7 +164,7 @@ def without_shown(hits: Iterable[Hit | TurnHit], turns: Sequence[Turn]) -> Seque
 
 
 def _left_out(
-    found: Sequence[Hit | TurnHit], kept: Sequence[Hit | TurnHit], count: Count
+    found: Sequence[Hit | TurnHit], kept: Sequence[Hit | TurnHit], count: Counting
 ) -> Iterator[ContextWarning]:
     ids = {hit.id for hit in kept}
     missed = [hit for hit in found if hit.id not in ids]
@@ -214,7 +214,7 @@ def _unreadable_warning(turns: list[Turn], counter: str) -> ContextWarning:
     return ContextWarning("turn_unreadable", len(turns), tokens, ids)
 
 
-def _window(thread: Thread, limit: int, count: Count) -> BufferWindow:
+def _window(thread: Thread, limit: int, count: Counting) -> BufferWindow:
     """Return the window of the thread as it was at one moment."""
     while True:
         turns = newest_first(thread)

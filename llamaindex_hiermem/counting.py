@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llama_index.core.utils import get_tokenizer
 
@@ -65,6 +65,28 @@ def count_by(tokenizer: Callable[[str], list[Any]]) -> Count:
         found = Count(tokenizer)
         _counts.append(found)
     return found
+
+
+class LazyCount:
+    """What counts by a tokenizer, which is built when there is a text to count."""
+
+    def __init__(self, tokenizer: Callable[[str], list[Any]]) -> None:
+        self._tokenizer = tokenizer
+
+    @cached_property
+    def _count(self) -> Count:
+        return count_by(self._tokenizer)
+
+    def __call__(self, text: str) -> int:
+        """Return the tokens of a text."""
+        return self._count(text)
+
+    def joined(self, texts: Iterable[str]) -> int:
+        """Return the tokens of texts joined by spaces."""
+        return self._count.joined(texts)
+
+
+Counting: TypeAlias = Count | LazyCount
 
 
 def splits_at_spaces(tokenizer: Any) -> bool:

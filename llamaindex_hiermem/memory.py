@@ -18,7 +18,7 @@ from llamaindex_hiermem.contexts import (
     core_context,
     of_messages,
 )
-from llamaindex_hiermem.counting import count_by
+from llamaindex_hiermem.counting import LazyCount
 from llamaindex_hiermem.messages import message_to_turn, turn_to_message
 from llamaindex_hiermem.reading import all_turns
 
@@ -162,7 +162,7 @@ class HierMemChatMemoryBuffer(BoundMemory):
         del kwargs
         asked = Asked(self.token_limit, initial_token_count, self.recall_k, input)
         if self.counting == "compat":
-            return compat_context(self._thread, self._recall, asked, count_by(self.tokenizer_fn))
+            return compat_context(self._thread, self._recall, asked, LazyCount(self.tokenizer_fn))
         context = core_context(self._thread, self._recall, asked)
         self._warn_once(context)
         return of_messages(context)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hiermem_core import Hit, Turn, TurnHit
-    from llamaindex_hiermem.counting import Count
+    from llamaindex_hiermem.counting import Counting
 
 SLOT = "{memory}"
 
@@ -43,7 +43,7 @@ def place_hits(
     hits: Sequence[Hit | TurnHit],
     *,
     limit: int,
-    count: Count,
+    count: Counting,
     follows: bool,
 ) -> Placed:
     """Return the messages with as many hits as fit `limit`, best first.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hiermem_core import Turn
-    from llamaindex_hiermem.counting import Count
+    from llamaindex_hiermem.counting import Counting
 
 _SPARE = 1.05
 """How far past the limit turns are read by estimate before the cut is looked for."""
@@ -35,7 +35,7 @@ class BufferWindow:
     over_budget: bool = False
 
 
-def choose_window(newest_first: Iterable[Turn], limit: int, count: Count) -> BufferWindow:
+def choose_window(newest_first: Iterable[Turn], limit: int, count: Counting) -> BufferWindow:
     """Return the longest candidate of at most `limit` tokens, else the newest message.
 
     Reads little more than the window. A newest tool result never comes alone, since providers
@@ -81,7 +81,7 @@ class _Cut:
 
 
 def _read_on(
-    turns: list[Turn], sizes: list[int], unread: Iterator[Turn], limit: int, count: Count
+    turns: list[Turn], sizes: list[int], unread: Iterator[Turn], limit: int, count: Counting
 ) -> bool:
     """Read older turns in front of those read, about as many as fit; tell whether that is all.
 
@@ -100,7 +100,7 @@ def _read_on(
 
 
 def _longest_fitting(
-    turns: Sequence[Turn], sizes: Sequence[int], limit: int, count: Count, *, is_whole: bool
+    turns: Sequence[Turn], sizes: Sequence[int], limit: int, count: Counting, *, is_whole: bool
 ) -> _Cut | None:
     """Return the cut of the longest candidate that fits, found from where estimates put it."""
     starts = [

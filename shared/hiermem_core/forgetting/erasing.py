@@ -148,6 +148,7 @@ def _turns_of_user(
 
 def _is_of_user(body: str, user_id: str, said: str) -> bool:
     try:
-        return bool(load_json(body)["user_id"] == user_id)
-    except (ValueError, LookupError, TypeError):  # it cannot be decoded
+        facts = load_json(body)
+    except ValueError:  # it cannot be decoded
         return said in body
+    return isinstance(facts, dict) and facts.get("user_id") == user_id

@@ -72,7 +72,8 @@ _OF_IDS = (
 _KNOWN = union_all(_OF_IDS.where(~_T.archived), _OF_IDS.where(_T.archived))
 """In two, as the index of ids is of active turns; archived ones are few, and stand together."""
 
-_BY_ID = _ACTIVE.where(_T.id.in_(given_texts("ids")))
+_BY_ID = _ACTIVE.where(_T.id.in_(bindparam("ids", expanding=True)))
+"""By a list that SQLite sees the length of, since it would rather read the whole thread else."""
 
 _PAGE = (
     _ACTIVE.where(~_T.standing, _T.seq < bindparam("before"))
@@ -255,8 +256,11 @@ def counted_between(connection: Connection, number: int, after: int, before: int
 
 def turns_by_id(connection: Connection, number: int, ids: Sequence[str]) -> dict[str, Turn]:
     """Return the active turns with these ids."""
-    facts = {"number": number, "ids": as_given(_storable(ids))}
-    return {row.id: turn_of(row) for row in connection.execute(_BY_ID, facts)}
+    found: dict[str, Turn] = {}
+    for some in slices(_storable(ids)):
+        rows = connection.execute(_BY_ID, {"number": number, "ids": some})
+        found |= {row.id: turn_of(row) for row in rows}
+    return found
 
 
 def linked_to_calls(connection: Connection, head: Head, turns: Sequence[Turn]) -> list[Turn]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Engine
 
     from hiermem_core import HierMem, Thread
     from hiermem_core.storage.database import Database
@@ -84,12 +84,20 @@ def _watched_server(hiermem: HierMem, reads: Reads) -> AbstractContextManager[No
     def count_rows(connection: object, cursor: Any, *ignored: object) -> None:
         reads.rows += max(0, cursor.rowcount) if cursor.description else 0
 
-    def count_steps(connection: Connection) -> None:
-        driver: Any = connection.connection.driver_connection
-        reads.steps += int(driver.execute(looked_at).fetchone()[0])
+    def steps_of(driver: Any) -> int:
+        return int(driver.execute(looked_at).fetchone()[0])
+
+    def begin(driver: Any, *ignored: object) -> None:
+        reads.steps -= steps_of(driver)  # of transactions before, not reported yet
+
+    def end(driver: Any, *ignored: object) -> None:
+        reads.steps += steps_of(driver)
 
     engine = hiermem._services.database._engine
-    return _listening(engine, {"after_cursor_execute": count_rows, "commit": count_steps})
+    with engine.connect() as connection:  # as the server's autovacuum does within a minute
+        connection.exec_driver_sql("ANALYZE")
+    listeners = {"after_cursor_execute": count_rows, "checkout": begin, "checkin": end}
+    return _listening(engine, listeners)
 
 
 def database_bytes(hiermem: HierMem) -> bytes:
