@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import secrets
 import sqlite3
 import statistics
 import tempfile
@@ -64,10 +65,15 @@ class Measured:
         }
 
 
-def measure_hiermem(conversations: Sequence[Conversation], **options: Any) -> Measured:
-    """Measure HierMem at a location of its own."""
+def measure_hiermem(
+    conversations: Sequence[Conversation], *, location: str | None = None, **options: Any
+) -> Measured:
+    """Measure HierMem at a location of its own: in a folder, unless one is given."""
     measured = Measured()
-    with tempfile.TemporaryDirectory() as folder, HierMem.open(folder, **options) as hiermem:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        HierMem.open(location or folder, **options) as hiermem,
+    ):
         for conversation in conversations:
             tenant = hiermem.tenant(conversation.name)
             thread = tenant.thread("talk")
@@ -104,6 +110,12 @@ def measure_peer(
             figures = {str(b): _share(_within(found, costs, b), question) for b in BUDGETS}
             measured.contexts.add(question, figures)
     return measured
+
+
+SERVED: dict[str, dict[str, Any]] = {
+    "HierMem, PostgreSQL": {},
+    "HierMem, PostgreSQL, no embedder": {"local_embedder": False},
+}
 
 
 def newest_turns(conversation: Conversation) -> Ranker:
@@ -230,12 +242,16 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="a LoCoMo JSON file")
     parser.add_argument("--output", type=Path, help="write the figures there, as JSON")
     parser.add_argument("--only-hiermem", action="store_true", help="leave the peers out")
+    parser.add_argument("--server", help="a PostgreSQL database to measure on too, by its URL")
     options = parser.parse_args()
     conversations = read(options.data)
     results = {
         "HierMem": measure_hiermem(conversations).result(),
         "HierMem, no embedder": measure_hiermem(conversations, local_embedder=False).result(),
     }
+    for name, given in (SERVED if options.server else {}).items():
+        schema = f"{options.server}?schema=locomo_{secrets.token_hex(4)}"
+        results[name] = measure_hiermem(conversations, location=schema, **given).result()
     for name, make in ({} if options.only_hiermem else PEERS).items():
         results[name] = measure_peer(conversations, make).result()
     Console(width=160).print(table(results))

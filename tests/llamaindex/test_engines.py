@@ -149,6 +149,21 @@ async def test_a_conversation_leaves_what_the_frameworks_own_buffer_keeps(
 
 
 @engines
+@ways
+async def test_an_empty_history_given_to_a_call_means_what_it_means_to_the_frameworks_buffer(
+    make_memory, engine_of, say
+):
+    memories = [make_memory(), ChatMemoryBuffer.from_defaults()]
+
+    for memory in memories:
+        memory.set(exchange("old"))
+        engine = engine_of(ListeningLLM(max_tokens=3), memory=memory)
+        await say(engine, "Is it warm?", chat_history=[])
+
+    assert memories[0].get_all() == memories[1].get_all()
+
+
+@engines
 async def test_l18_an_empty_memory_is_the_one_an_engine_uses(make_memory, engine_of):
     memory = make_memory()
 

@@ -17,7 +17,6 @@ import threading
 import time
 import weakref
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from hiermem_core.vector_index.background import seconds_left
 from hiermem_core.vector_index.chroma import MOST_OPEN, collection_name
 from hiermem_core.vector_index.facts import generation_of
 from hiermem_core.vector_index.probing import canary_message
+from hiermem_core.vector_index.states import IndexCheck, IndexState
 from hiermem_core.vector_index.work import IndexWork
 
 if TYPE_CHECKING:
@@ -50,32 +50,6 @@ MOST_PENDING = 16_000
 """With more vectors pending, scanning all of them exactly is what the index was to save."""
 
 _RECOUNT_AFTER = 256
-
-
-@dataclass(frozen=True, slots=True)
-class IndexState:
-    """The index of one tenant.
-
-    Attributes:
-        indexed: Vectors in it.
-        pending: Changes that wait.
-        failed: Changes that are not tried again by themselves.
-        engine: What answers a semantic search over many vectors, and why.
-    """
-
-    indexed: int
-    pending: int
-    failed: int
-    engine: str
-    last_error: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class IndexCheck:
-    """Numbers of vectors that the index lacks, and numbers in it that have no vector."""
-
-    missing: tuple[int, ...] = ()
-    orphans: tuple[int, ...] = ()
 
 
 class Indexer:

@@ -63,7 +63,8 @@ from hiermem_core.testing.contracts.searching_filters import FilterContract
 from hiermem_core.testing.contracts.searching_vectors import SemanticContract
 from hiermem_core.testing.contracts.searching_words import HybridContract, KeywordContract
 from hiermem_core.testing.contracts.sessions import SessionContract
-from hiermem_core.testing.contracts.threads import MistypedTurnsContract, ThreadStoreContract
+from hiermem_core.testing.contracts.threads import ThreadStoreContract
+from hiermem_core.testing.contracts.threads_mistyped import MistypedTurnsContract
 from hiermem_core.testing.contracts.updating import UpdatingContract
 from hiermem_core.testing.contracts.updating_by_hosts import HostMemoryContract
 from hiermem_core.testing.contracts.working import WorkingMemoryContract
