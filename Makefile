@@ -60,6 +60,7 @@ bench: $(VENV)/.develop  ## measure beside the peers; prints tables, writes benc
 	$(BIN)/python benchmarks/llamaindex_overhead.py
 	$(BIN)/python benchmarks/importing.py
 	$(BIN)/python benchmarks/search_scale.py
+	$(BIN)/python benchmarks/scale_out.py
 	if [ -n "$(LOCOMO_FILE)" ]; then $(BIN)/python benchmarks/recall_locomo.py --data "$(LOCOMO_FILE)"; fi
 
 notebooks: $(VENV)/.pages  ## run the notebooks anew and keep what they show
