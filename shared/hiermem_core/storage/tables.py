@@ -256,7 +256,8 @@ Index(
 )
 
 is_derived = _E.derived_from != literal_column("'[]'")
-"""Says that an entry was derived, in words that its index is found by, which holds all asked."""
+"""Says that an entry was derived, in words that its index is found by, which holds all asked on
+SQLite."""
 
 Index(
     "memory_entries_by_derivation",
@@ -265,8 +266,13 @@ Index(
     _E.number,
     _E.derived_from,
     sqlite_where=is_derived,
+).ddl_if(dialect="sqlite")
+Index(  # of rows, as a list of sources may be longer than what a B-tree there takes
+    "memory_entries_by_derivation",
+    _E.tenant,
+    _E.number,
     postgresql_where=is_derived,
-)
+).ddl_if(dialect="postgresql")
 
 entry_tags = Table(
     "entry_tags",
