@@ -17,7 +17,6 @@ from hiermem_core.cli.plain import context_json
 from hiermem_core.cli.recalling import ThreadsOption, threads_given
 from hiermem_core.displays.context_wording import context_lines
 from hiermem_core.displays.wording import ESTIMATED, KEYWORDS_ONLY
-from hiermem_core.inspector.reading import profile_showing
 
 
 def context(
@@ -48,6 +47,8 @@ def context(
     thread or of those that --threads says. The notes are in it where the thread has some, unless
     HIERMEM_STRATEGY says otherwise. Nothing is written, and no language model is called.
     """
+    from hiermem_core.inspector.reading import profile_showing  # noqa: PLC0415 - not for --help
+
     threads_recalled = threads_given(threads, default="this")
     with opened_tenant(location, tenant) as owner:
         stored = owner.thread(thread)
