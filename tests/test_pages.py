@@ -18,10 +18,15 @@ from hiermem_core.settings import PREFIX, HierMemSettings
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+SERVED = {ROOT / "docs" / "scaling.md"}
+"""Pages whose blocks run on a server, in `postgres/test_scaling_page.py`."""
+
 BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:```text\n(?P<shown>.*?)^```)?", re.DOTALL | re.MULTILINE
 )
-WITH_BLOCKS = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
+WITH_BLOCKS = [
+    page for page in PAGES if page not in SERVED and BLOCK.search(page.read_text(encoding="utf-8"))
+]
 COMMAND = re.compile(r"^(?:\$ )?(hiermem [-\w].*?)(?:  #.*)?$", re.MULTILINE)
 
 RUN = """

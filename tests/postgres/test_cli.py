@@ -60,7 +60,7 @@ def test_every_command_works(hiermem, talk, tmp_path):
     assert "At the cape." in hiermem("show", "talk")[1]
     assert "lighthouse" in hiermem("context", "talk", "--budget", "500")[1]
     assert hiermem("notes", "talk")[0] == 0
-    assert hiermem("reset", "talk")[0] == 0
+    assert hiermem("reset", "talk", "--yes")[0] == 0
     code, out, _ = hiermem("remember", "The kettle is red", "--key", "kettle", "--json")
     entry_id = json.loads(out)["entry"]["id"]
     assert code == 0
@@ -73,9 +73,9 @@ def test_every_command_works(hiermem, talk, tmp_path):
     assert "postgresql" in hiermem("stats", "--json")[1]
     assert hiermem("health")[0] == 0
     assert hiermem("doctor")[0] == 0
-    assert hiermem("purge")[0] == 0
+    assert hiermem("purge", "--yes")[0] == 0
     assert hiermem("export", tmp_path / "alice.jsonl", "--vectors")[0] == 0
-    assert hiermem("delete", entry_id)[0] == 0
+    assert hiermem("delete", entry_id, "--yes")[0] == 0
     assert hiermem("forget", "--everything", "--yes")[0] == 0
     assert hiermem("import", tmp_path / "alice.jsonl")[0] == 0
     assert "The kettle is blue" in hiermem("recall", "kettle")[1]
