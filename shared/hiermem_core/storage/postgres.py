@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import select
 import threading
 import time
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from selectors import EVENT_READ, DefaultSelector
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 from zlib import crc32
@@ -44,6 +44,11 @@ _begins: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 """By connection of the driver: how the transaction begins that its next statement is first in."""
 
 _TRY = "SELECT pg_try_advisory_lock(%s::int, %s::int)"
+
+_TABLES = (
+    "SELECT string_agg(quote_ident(tablename), ', ') FROM pg_tables"
+    " WHERE schemaname = current_schema()"
+)
 
 _BUSY = frozenset({"55P03", "40P01", "40001"})
 """SQLSTATE of lock_not_available, deadlock_detected and serialization_failure."""
@@ -133,11 +138,12 @@ class Postgres:
 
     @contextmanager
     def cleaning(self, connection: Connection) -> Iterator[Sequence[Callable[[], object]]]:
-        """Give the step that frees the room of removed rows.
+        """Give the step that frees the room of removed rows in our tables.
 
         The server writes over it in time; its log and its backups are its own.
         """
-        yield (lambda: connection.exec_driver_sql("VACUUM"),)
+        names = connection.exec_driver_sql(_TABLES).scalar()
+        yield (lambda: connection.exec_driver_sql(f"VACUUM {names}"),)
 
     def hold(self, name: str) -> SessionLock | None:
         """Hold an advisory lock in a session of its own, unless another session does."""
@@ -210,7 +216,11 @@ def _refuse_cut(driver: Any, record: object, proxy: object) -> None:
 
 
 def _is_cut(driver: Any) -> bool:
-    return driver.closed or bool(select.select([driver.fileno()], [], [], 0)[0])
+    if driver.closed:
+        return True
+    with DefaultSelector() as selector:
+        selector.register(driver.fileno(), EVENT_READ)
+        return bool(selector.select(timeout=0))
 
 
 class SessionLock:
