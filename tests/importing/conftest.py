@@ -9,6 +9,8 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
+from importing.served import connection_to
+from sqlalchemy import text
 
 from hiermem_core import HierMem
 from hiermem_core.importing import import_memories
@@ -115,3 +117,18 @@ def digests(folder):
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+@pytest.fixture
+def database(postgres_url):
+    """Run statements in a database of the test's own; return its URL."""
+
+    def fill(*statements, rows=()):
+        with connection_to(postgres_url) as connection:
+            for statement in statements:
+                connection.execute(text(statement))
+            for statement, values in rows:
+                connection.execute(text(statement), values)
+        return postgres_url
+
+    return fill

@@ -1,84 +1,17 @@
-"""Databases on a server, and SQLite files named by a URL, as sources."""
+"""Databases on a server as sources: what is in their tables, and reading it."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import sqlite3
-import traceback
-from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
-from postgres_server import PASSWORD
-from sqlalchemy import create_engine, text
+from importing.served import SESSION, connection_to, digest_of, filled, langchain
+from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
-from hiermem_core import HierMem, find_stores, import_memories
-from hiermem_core.errors import InvalidInputError
-
-SESSION = "7b0a4f9e-4a9f-4a56-9d2c-0d3a0f9f3a01"
-
-
-@contextmanager
-def connection_to(url):
-    engine = create_engine(url)
-    try:
-        with engine.begin() as connection:
-            yield connection
-    finally:
-        engine.dispose()
-
-
-@pytest.fixture
-def database(postgres_url):
-    """Run statements in a database of the test's own; return its URL."""
-
-    def fill(*statements, rows=()):
-        with connection_to(postgres_url) as connection:
-            for statement in statements:
-                connection.execute(text(statement))
-            for statement, values in rows:
-                connection.execute(text(statement), values)
-        return postgres_url
-
-    return fill
-
-
-def digest_of(url):
-    """Return what a database's tables hold and how they are made."""
-    with connection_to(url) as connection:
-        names = connection.execute(
-            text("SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace")
-        ).scalars()
-        told = [
-            (name, [tuple(row) for row in connection.execute(text(f'TABLE "{name}"'))])
-            for name in sorted(names)
-            if not name.endswith(("_pkey", "_idx")) and not name.startswith("ix_")
-        ]
-    return hashlib.sha256(repr(told).encode()).hexdigest()
-
-
-def langchain(kind="JSONB", sessions=1, turns=4):
-    """Return what makes a table as langchain-postgres does, `sessions` interleaved."""
-    make = f"""CREATE TABLE message_store (id SERIAL PRIMARY KEY, session_id UUID NOT NULL,
-    message {kind} NOT NULL, created_at TIMESTAMPTZ NOT NULL DEFAULT '2026-05-01 12:00:00+02')"""
-    roles = ("human", "ai")
-    values = [
-        {
-            "session": str(UUID(int=UUID(SESSION).int + session)),
-            "message": json.dumps({"type": roles[n % 2], "data": {"content": f"{session} {n} 靴"}}),
-        }
-        for n in range(turns)
-        for session in range(sessions)
-    ]
-    put = "INSERT INTO message_store (session_id, message) VALUES (:session, CAST(:message AS {}))"
-    return {"statements": (make,), "rows": [(put.format(kind), values)]}
-
-
-def filled(database, shape):
-    return database(*shape["statements"], rows=shape["rows"])
+from hiermem_core import import_memories
 
 
 @pytest.mark.parametrize("kind", ["JSONB", "JSON", "TEXT"])
@@ -307,30 +240,6 @@ def test_a_server_that_refuses_to_list_its_tables_is_told(database, alice, monke
     assert (report.stores[0].status, report.stores[0].detail) == ("damaged", "division by zero")
 
 
-def test_a_format_is_needed_and_listing_names_it(database, alice):
-    url = filled(database, langchain())
-    database("CREATE TABLE invoices (id SERIAL, total NUMERIC)")
-
-    with pytest.raises(InvalidInputError, match="--list"):
-        import_memories(url, alice)
-    stores = find_stores(url)
-    assert [(one.format, one.found) for one in stores] == [("langchain/sql", 4)]
-
-
-def test_a_server_without_such_a_table_is_refused(database, alice):
-    url = database("CREATE TABLE invoices (id SERIAL, total NUMERIC)")
-
-    with pytest.raises(InvalidInputError, match="no table of langchain/sql"):
-        import_memories(url, alice, format="langchain/sql")
-
-
-def test_a_database_of_hiermem_is_refused_with_the_way_out(database, alice):
-    url = database("CREATE TABLE memory_entries (tenant TEXT, id TEXT)")
-
-    with pytest.raises(InvalidInputError, match="hiermem export"):
-        import_memories(url, alice, format="claude-flow/v3")
-
-
 def test_a_dry_run_of_a_server_reports_the_same_and_stores_nothing(database, alice):
     url = filled(database, langchain())
 
@@ -340,43 +249,6 @@ def test_a_dry_run_of_a_server_reports_the_same_and_stores_nothing(database, ali
 
     assert stored == []
     assert (rehearsed.found, rehearsed.imported) == (done.found, done.imported) == (4, 4)
-
-
-def test_a_schema_is_named_by_the_search_path(database, alice, said):
-    url = filled(database, langchain())
-    database("CREATE SCHEMA chat", "ALTER TABLE message_store SET SCHEMA chat")
-
-    with pytest.raises(InvalidInputError, match="no table"):
-        import_memories(url, alice, format="langchain/sql")
-    report = import_memories(f"{url}?options=-csearch_path%3Dchat", alice, format="langchain/sql")
-
-    assert (report.imported, len(said(SESSION))) == (4, 4)
-
-
-def test_a_password_is_in_no_report_and_in_no_error(database, alice, postgres_server):
-    url = filled(database, langchain())
-    gone = url.replace(f":{postgres_server.port}/", ":1/")
-    in_query = f"{make_url(url).set(password=None)}?password={PASSWORD}"
-
-    told = [import_memories(url, alice, format="langchain/sql").to_dict()]
-    told.append(import_memories(in_query, alice, format="langchain/sql").to_dict())
-    told.append([one.path for one in find_stores(url)])
-    for wrong, reason in (
-        (gone, "cannot be reached"),
-        (url.replace(PASSWORD, PASSWORD + "x"), "password authentication failed"),
-        (f"postgresql+psycopg://u:a@{PASSWORD}@h/d", "%40"),
-        (f"postgresql://u:{PASSWORD}@h:port/d", "not a valid"),
-        (f"mysql://u:{PASSWORD}@h/d", "mysql cannot be read"),
-        (f"postgres://u:{PASSWORD}@no..host/d", "cannot be reached"),
-        (f"{url}?no_such={PASSWORD}", "cannot be reached"),
-    ):
-        with pytest.raises(InvalidInputError, match=reason) as caught:
-            import_memories(wrong, alice, format="langchain/sql")
-        told += traceback.format_exception_only(caught.value)
-
-    assert "***" in told[0]["source"]
-    assert PASSWORD not in repr(told)
-    assert "127.0.0.1" in told[0]["source"]
 
 
 def test_a_server_that_dies_while_it_is_read_leaves_whole_batches(alice):
@@ -399,48 +271,3 @@ def test_a_server_that_dies_while_it_is_read_leaves_whole_batches(alice):
     assert (report.status, report.exit_code) == ("partial", 1)
     assert 100 <= report.imported < 3000
     assert report.imported + again.imported == 3000
-
-
-@pytest.mark.parametrize("scheme", ["sqlite", "sqlite+aiosqlite"])
-def test_a_url_of_an_sqlite_file_is_the_file_and_needs_a_format(tmp_path, alice, said, scheme):
-    path = tmp_path / "chat.db"
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("CREATE TABLE t (id INTEGER, session_id TEXT, message TEXT)")
-        message = '{"type": "human", "data": {"content": "hi"}}'
-        connection.execute("INSERT INTO t VALUES (1, 's', ?)", (message,))
-    before = {one: one.read_bytes() for one in tmp_path.glob("chat*")}
-    url = f"{scheme}:///{path}"
-
-    with pytest.raises(InvalidInputError, match="format"):
-        import_memories(url, alice)
-    report = import_memories(url, alice, format="langchain/sql")
-
-    assert (report.status, said("s")) == ("complete", [("user", "hi")])
-    assert {one: one.read_bytes() for one in tmp_path.glob("chat*")} == before
-
-
-@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "sqlite:///x.db?mode=ro"])
-def test_a_url_of_no_sqlite_file_is_refused(alice, url):
-    with pytest.raises(InvalidInputError, match="names no file"):
-        import_memories(url, alice, format="langchain/sql")
-
-
-def test_the_command_takes_a_url_and_shows_no_password(database, tmp_path, capsys):
-    from hiermem_core.cli import main
-
-    url = filled(database, langchain())
-    place = ("--location", str(tmp_path / "m"), "--tenant", "alice")
-
-    codes = [
-        main(["import", url, "--list"]),
-        main(["import", url, *place]),
-        main(["import", url, "--format", "langchain/sql", "--no-index", *place]),
-        main(["migrate", url, "--format", "langchain/sql", *place]),
-    ]
-    shown = "".join(capsys.readouterr())
-
-    assert codes == [0, 2, 0, 2]
-    assert "langchain/sql" in shown
-    assert PASSWORD not in shown
-    with HierMem.open(tmp_path / "m") as memory:
-        assert len(memory.tenant("alice").thread(SESSION).turns()) == 4

@@ -7,7 +7,7 @@ import contextvars
 
 import pytest
 from blockbuster import BlockBuster
-from core.test_async import within_watch
+from core.awaiting import within_watch
 from core.working.services import loads, opened
 
 from hiermem_core import AsyncHierMem, WorkingMemory, create_working_memory
