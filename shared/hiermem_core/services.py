@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from hiermem_core.storage.location import Location
     from hiermem_core.telemetry import Telemetry
     from hiermem_core.threads.archive import ArchivingStore
+    from hiermem_core.threads.newest import NewestTurns
 
 _logger = logging.getLogger(__name__)
 
@@ -63,6 +64,7 @@ class Services:
     store: ArchivingStore
     assembler: ContextAssembler
     thread_memory: ThreadMemory
+    newest_turns: NewestTurns
     strategies: Strategies
     updates: UpdateQueue
     memories: Collaborators
@@ -155,6 +157,7 @@ def _services(wiring: Wiring) -> Services:
         store=wiring.store,
         assembler=wiring.assembler,
         thread_memory=wiring.thread_memory,
+        newest_turns=wiring.newest_turns,
         strategies=wiring.strategies,
         updates=wiring.updates,
         memories=wiring.memories,

@@ -11,6 +11,7 @@ from hiermem_core.models.threads import Profile, TurnList
 from hiermem_core.operations import watched
 from hiermem_core.recall.recaller import asked_of
 from hiermem_core.threads import reading
+from hiermem_core.threads.newest import MOST
 from hiermem_core.threads.pruning import prune
 
 if TYPE_CHECKING:
@@ -101,7 +102,11 @@ class Thread:
         """
         for figure in (first, last):
             check_page(0 if figure is None else figure, 0)
+        is_newest = (after, before, first, status) == (0, None, None, "active")
         with self._services.database.read() as connection:
+            if is_newest and last is not None and last <= MOST:
+                _, turns = self._services.newest_turns.read(connection, *self._key, last)
+                return TurnList(reversed(turns))
             head = reading.require_head(connection, *self._key)
             return reading.turns_between(
                 connection,

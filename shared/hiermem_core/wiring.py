@@ -50,6 +50,7 @@ from hiermem_core.service.vectorising import Vectoriser
 from hiermem_core.sessions.store import SessionStore
 from hiermem_core.threads.archive import ArchivingStore
 from hiermem_core.threads.listing import TurnListing
+from hiermem_core.threads.newest import NewestTurns
 from hiermem_core.threads.notes import NotesStore
 from hiermem_core.threads.preparing import Preparing
 from hiermem_core.threads.sliding_window import SlidingWindow
@@ -298,11 +299,19 @@ class Wiring:
         )
 
     @cached_property
+    def newest_turns(self) -> NewestTurns:
+        """Keeps the newest turns of threads."""
+        return NewestTurns()
+
+    @cached_property
     def strategies(self) -> Strategies:
         """The built-in memory of threads."""
         settings = self.settings
         window = SlidingWindow(
-            self.database, counter=self.counter, window_exchanges=settings.window_exchanges
+            self.database,
+            self.newest_turns,
+            counter=self.counter,
+            window_exchanges=settings.window_exchanges,
         )
         buffer = SummaryBuffer(
             window,

@@ -6,6 +6,7 @@ import pytest
 
 from hiermem_core import HierMem
 from hiermem_core.testing.contracts import ThreadMemoryContract
+from hiermem_core.threads.newest import NewestTurns
 from hiermem_core.threads.sliding_window import SlidingWindow
 
 
@@ -18,7 +19,7 @@ class TestSlidingWindow(ThreadMemoryContract):
 
     @pytest.fixture
     def memory(self, hiermem):
-        return SlidingWindow(hiermem._services.database, counter=hiermem.counter)
+        return SlidingWindow(hiermem._services.database, NewestTurns(), counter=hiermem.counter)
 
     def test_it_gives_no_notes(self, thread, hiermem):
         assert thread.context(budget_tokens=500).notes == ""

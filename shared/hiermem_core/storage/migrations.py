@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from hiermem_core.storage.location import Location
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 _VERSION_KEY = "schema_version"
 
@@ -107,6 +107,11 @@ def _add_trust(connection: Connection) -> None:
     connection.execute(update(tenants).values(entries=count.scalar_subquery(), bytes=sizes))
 
 
+def _add_changes(connection: Connection) -> None:
+    """Count what is done to stored turns."""
+    _add_column(connection, "threads", "changes", "INTEGER NOT NULL DEFAULT 0")
+
+
 def _add_column(connection: Connection, table: str, column: str, kind: str) -> None:
     """Add a column, unless a step before has created the table with it."""
     if column not in {found["name"] for found in inspect(connection).get_columns(table)}:
@@ -119,6 +124,7 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     3: _add_learning,
     4: _add_runs,
     5: _add_trust,
+    6: _add_changes,
 }
 """`STEPS[n]` brings schema n to n + 1, inside the transaction of the migration.
 

@@ -48,12 +48,14 @@ threads = Table(
     Column("last_seq", Integer, nullable=False),
     Column("tally", TEXT, nullable=False),
     Column("answered_seq", Integer, nullable=False, server_default="0"),
+    Column("changes", Integer, nullable=False, server_default="0"),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     UniqueConstraint("tenant", "thread_id"),
     sqlite_autoincrement=True,
 )
-"""One row a thread. `tally` counts its active turns, so that no reader has to."""
+"""One row a thread. `tally` counts its active turns, so that no reader has to;
+`changes` counts what was done to stored turns, so that who has read them knows if to read again."""
 
 turns = Table(
     "turns",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, bindparam, func, select, union_all
+from sqlalchemy import Select, bindparam, func, select, true, union_all
 
 from hiermem_core.errors import ThreadNotFoundError
 from hiermem_core.models.moments import from_milliseconds
@@ -38,6 +38,11 @@ class Head:
     tally: Tally
     created_at: int
     updated_at: int
+    changes: int
+
+    def changed(self) -> Head:
+        """Return the row after stored turns were changed, and not only new ones added."""
+        return replace(self, changes=self.changes + 1)
 
     def info(self) -> ThreadInfo:
         """Return what a caller may see of it."""
@@ -56,7 +61,7 @@ _H = tables.threads.c
 
 _HEAD = select(
     *(_H.number, _H.tenant, _H.thread_id, _H.last_seq, _H.tally, _H.answered_seq),
-    *(_H.created_at, _H.updated_at),
+    *(_H.created_at, _H.updated_at, _H.changes),
 ).where(_H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id"))
 
 _ACTIVE = select(tables.turns).where(_T.thread == bindparam("number"), ~_T.archived)
@@ -83,13 +88,21 @@ _PAGE = (
 
 _NUMBER = _HEAD.with_only_columns(_H.number).correlate(None).scalar_subquery()
 _OF_HEAD = len(_HEAD.selected_columns)
-_NEWEST = (
-    select(*_HEAD.selected_columns, *tables.turns.c)
-    .join_from(tables.turns, tables.threads, _T.thread == _H.number)
-    .where(_T.thread == _NUMBER, ~_T.archived, ~_T.standing)
+_OF_HEAD = len(_HEAD.selected_columns)
+_NEW = (
+    select(tables.turns)
+    .where(_T.thread == _HEAD.with_only_columns(_H.number).correlate(None).scalar_subquery())
+    .where(~_T.archived, _T.seq > bindparam("after"))
     .order_by(_T.seq.desc())
     .limit(bindparam("size"))
+    .subquery()
 )
+_NEWEST = (
+    _HEAD.add_columns(*_NEW.c)
+    .outerjoin_from(tables.threads, _NEW, true())
+    .order_by(_NEW.c.seq.desc())
+)
+"""In one statement, with a thread's row even where it has no such turn."""
 
 
 def head_of(connection: Connection, tenant_id: str, thread_id: str) -> Head | None:
@@ -148,19 +161,22 @@ def standing_turns(connection: Connection, head: Head) -> list[Turn]:
     return found
 
 
-def newest_page(
-    connection: Connection, tenant_id: str, thread_id: str, size: int
-) -> tuple[Head, Sequence[Sequence[Any]]]:
-    """Return a thread's row, and up to `size` rows inside the exchanges, newest first.
+def newest_rows(
+    connection: Connection, tenant_id: str, thread_id: str, *, after: int, size: int
+) -> tuple[Head, list[Sequence[Any]]]:
+    """Return a thread's row, and up to `size` rows of active turns with seqs above `after`.
+
+    They are the newest ones, newest first.
 
     Raises:
         ThreadNotFoundError: The tenant has no such thread.
     """
-    values = {"tenant": tenant_id, "thread_id": thread_id, "size": size}
+    values = {"tenant": tenant_id, "thread_id": thread_id, "after": after, "size": size}
     rows = connection.execute(_NEWEST, values).all()
     if not rows:
-        return require_head(connection, tenant_id, thread_id), ()
-    return _head(rows[0][:_OF_HEAD]), [row[_OF_HEAD:] for row in rows]
+        raise ThreadNotFoundError(thread_id)
+    head = _head(rows[0][:_OF_HEAD])
+    return head, [row[_OF_HEAD:] for row in rows if row[_OF_HEAD] is not None]
 
 
 def page_before(
@@ -289,6 +305,6 @@ def _storable(ids: Sequence[str]) -> list[str]:
 
 
 def _head(row: Any) -> Head:
-    number, tenant, thread_id, last_seq, tally, answered_seq, created_at, updated_at = row
+    number, tenant, thread_id, last_seq, tally, answered_seq, created_at, updated_at, changes = row
     known = Tally.from_json(load_json(tally), answered_seq=answered_seq)
-    return Head(number, tenant, thread_id, last_seq, known, created_at, updated_at)
+    return Head(number, tenant, thread_id, last_seq, known, created_at, updated_at, changes)

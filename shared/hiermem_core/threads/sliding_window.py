@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from hiermem_core.errors import InvalidInputError
 from hiermem_core.models.threads import ThreadLoad
+from hiermem_core.models.turns import is_standing
 from hiermem_core.models.warnings import ContextWarning
 from hiermem_core.threads import reading
 from hiermem_core.threads.counting import (
@@ -16,12 +17,13 @@ from hiermem_core.threads.counting import (
     unreadable_warnings,
 )
 from hiermem_core.threads.exchanges import Unit, units_newest_first
+from hiermem_core.threads.newest import MOST
 from hiermem_core.threads.rows import turn_of
 from hiermem_core.threads.tally import Count, Tally
 from hiermem_core.tokens.counters import GuardedCounter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from sqlalchemy import Connection
 
@@ -29,13 +31,13 @@ if TYPE_CHECKING:
     from hiermem_core.models.turns import Turn, TurnDraft
     from hiermem_core.protocols import TokenCounter
     from hiermem_core.storage.database import Database
+    from hiermem_core.threads.newest import NewestTurns
     from hiermem_core.threads.reading import Head
 
 PAGE = 64
 """Rows of one read at least; the first has some more, so that one is enough for most windows."""
 
 _LEAST_TOKENS = 64
-_MOST_AT_FIRST = 256
 _MOST_ROWS = 4096
 
 
@@ -61,17 +63,24 @@ class Window:
 class SlidingWindow:
     """Give the newest exchanges that fit the budget, without notes.
 
-    Never calls a model. Never writes. Reads the rows of the window and no others, whatever the
-    length of the thread.
+    Never calls a model. Never writes. Reads the rows of the window that are new and no others,
+    whatever the length of the thread.
 
     Args:
+        newest: Remembers what was read.
         window_exchanges: Exchanges beside the current one at most; `None`: the budget decides.
     """
 
     def __init__(
-        self, database: Database, *, counter: TokenCounter, window_exchanges: int | None = None
+        self,
+        database: Database,
+        newest: NewestTurns,
+        *,
+        counter: TokenCounter,
+        window_exchanges: int | None = None,
     ) -> None:
         self._database = database
+        self._newest = newest
         self._counter = counter
         self._window_exchanges = checked_cap(window_exchanges)
 
@@ -114,14 +123,13 @@ class SlidingWindow:
         cap = checked_cap(profile.working_memory.window_exchanges)
         cap = self._window_exchanges if cap is None else cap
         with self._database.read() as connection:
-            size = min(_MOST_AT_FIRST, PAGE + budget_tokens // _LEAST_TOKENS)
-            head, page = reading.newest_page(connection, tenant_id, thread_id, size)
-            first = map(turn_of, page)
+            size = min(MOST, PAGE + budget_tokens // _LEAST_TOKENS)
+            head, page = self._newest.read(connection, tenant_id, thread_id, size)
+            first = (turn for turn in page if not is_standing(turn))
             older: Iterable[Turn] = ()
             if len(page) == size:
                 more = _turns_within(budget_tokens, head.tally, self._counter.id) - size
-                before = _seq_of(page[-1])
-                older = backwards(connection, head, before=before, page=more + PAGE // 2)
+                older = backwards(connection, head, before=page[-1].seq, page=more + PAGE // 2)
             units = units_newest_first(chain(first, older))
             read = take_window(
                 units, budget=budget_tokens, cap=cap, counter=StoredCounts(self._counter.id)
@@ -166,10 +174,6 @@ def _turns_within(budget: int, tally: Tally, counter_id: str) -> int:
     return budget * counted // tokens if tokens else 0
 
 
-def _seq_of(row: Sequence[Any]) -> int:
-    return int(row[1])
-
-
 def backwards(
     connection: Connection, head: Head, *, before: int | None = None, page: int = PAGE
 ) -> Iterator[Turn]:
@@ -186,7 +190,7 @@ def backwards(
         yield from map(turn_of, rows)
         if len(rows) < size:
             return
-        before = _seq_of(rows[-1])
+        before = int(rows[-1][1])
 
 
 def turns_back_to(connection: Connection, head: Head, seq: int) -> list[Turn]:

@@ -134,7 +134,7 @@ class ThreadStore:
             old, new = stored[same:], ready[same:]
             if old:
                 self._archive(connection, head, old)
-            kept = replace(head, tally=Tally().add(stored[:same]))
+            kept = replace(head.changed(), tally=Tally().add(stored[:same]))
             placed = self._place(connection, kept, new) if new else []
             fresh = new_among(placed, last_seq=head.last_seq)
             if old or fresh:
@@ -244,6 +244,7 @@ class ThreadStore:
             "last_seq": 0,
             "tally": dump_json(Tally().to_json()),
             "answered_seq": 0,
+            "changes": 0,
             "created_at": now,
             "updated_at": now,
         }
@@ -283,13 +284,14 @@ class ThreadStore:
             "last_seq": head.last_seq,
             "tally": dump_json(head.tally.to_json()),
             "answered_seq": head.tally.answered_seq,
+            "changes": head.changes,
             "updated_at": to_milliseconds(self._clock.now()),
         }
         connection.execute(_SAVE_HEAD, row)
 
     def _recount(self, connection: Connection, head: Head) -> Head:
         turns = reading.active_turns(connection, head.number)
-        head = replace(head, tally=Tally().add(turns))
+        head = replace(head.changed(), tally=Tally().add(turns))
         self._save_head(connection, head)
         return head
 

@@ -138,6 +138,11 @@ def spoil_turn(thread: Thread, seq: int, **columns: object) -> None:
             .where(turns.thread == number.scalar_subquery(), turns.seq == seq)
             .values(columns)
         )
+        connection.execute(
+            update(tables.threads)
+            .where(threads.number == number.scalar_subquery())
+            .values(changes=threads.changes + 1)
+        )
 
 
 def notes_store(hiermem: HierMem) -> NotesStore:
