@@ -59,7 +59,7 @@ WITH kept AS (
     SELECT rows::float8, length::float8 / rows AS average
     FROM keyword_counts WHERE tenant = :of AND rows > 0
 ),
-asked AS (
+asked AS MATERIALIZED (
     SELECT one.lexeme, kept.average, greatest(
             {LEAST_IDF},
             ln((greatest(kept.rows, found.rows) - found.rows + 0.5) / (found.rows + 0.5))
