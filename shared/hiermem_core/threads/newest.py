@@ -14,7 +14,7 @@ from hiermem_core.threads import reading
 from hiermem_core.threads.rows import turn_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
 
@@ -40,6 +40,7 @@ class _Kept:
     head: Head
     items: tuple[_Item, ...]
     is_whole: bool
+    characters: int
 
     def is_continued_by(self, head: Head) -> bool:
         """Tell whether turns were only added since. Pure."""
@@ -53,8 +54,10 @@ class _Kept:
 
     def grown(self, head: Head, rows: Sequence[Sequence[Any]]) -> _Kept:
         """Return the newest turns after these were added. Pure."""
-        items = (*map(_item, rows), *self.items)
-        return _Kept(head, items[:MOST], is_whole=self.is_whole and len(items) <= MOST)
+        fresh = tuple(map(_item, rows))
+        items, gone = (*fresh, *self.items)[:MOST], self.items[MOST - len(fresh) :]
+        characters = self.characters + _characters(fresh) - _characters(gone)
+        return _Kept(head, items, self.is_whole and not gone, characters)
 
 
 class NewestTurns:
@@ -65,7 +68,9 @@ class NewestTurns:
     """
 
     def __init__(self) -> None:
-        self._kept: LRUCache[tuple[str, str], _Kept] = LRUCache(CHARACTERS, getsizeof=_size)
+        self._kept: LRUCache[tuple[str, str], _Kept] = LRUCache(
+            CHARACTERS, getsizeof=lambda kept: kept.characters
+        )
         self._lock = threading.Lock()
         renewed_after_fork(self)
 
@@ -91,7 +96,8 @@ class NewestTurns:
                 kept = None
         if kept is None:
             head, rows = reading.newest_rows(connection, *key, after=0, size=size)
-            kept = _Kept(head, tuple(map(_item, rows)), is_whole=len(rows) < size)
+            items = tuple(map(_item, rows))
+            kept = _Kept(head, items, len(rows) < size, _characters(items))
             self._keep(key, kept)
         elif head.last_seq != kept.head.last_seq:
             kept = kept.grown(head, rows)
@@ -105,7 +111,7 @@ class NewestTurns:
     def _keep(self, key: tuple[str, str], kept: _Kept) -> None:
         with self._lock:
             self._kept.pop(key, None)
-            if _size(kept) <= CHARACTERS:
+            if kept.characters <= CHARACTERS:
                 self._kept[key] = kept
 
 
@@ -115,8 +121,8 @@ def _item(row: Sequence[Any]) -> _Item:
     return tuple(row) if holds_objects else turn
 
 
-def _size(kept: _Kept) -> int:
-    return sum(_OVERHEAD + sum(map(len, _texts(item))) for item in kept.items)
+def _characters(items: Iterable[_Item]) -> int:
+    return sum(_OVERHEAD + sum(map(len, _texts(item))) for item in items)
 
 
 def _texts(item: _Item) -> list[str]:
