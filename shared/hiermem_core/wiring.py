@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property, partial
 from importlib.util import find_spec
@@ -99,6 +99,7 @@ class Wiring:
     embedder: Embedder | None
     chat_model: ChatModel | None
     telemetry: Telemetry | None
+    newest_turns: NewestTurns = field(default_factory=NewestTurns)
 
     @cached_property
     def indexer(self) -> Indexer:
@@ -299,26 +300,15 @@ class Wiring:
         )
 
     @cached_property
-    def newest_turns(self) -> NewestTurns:
-        """Keeps the newest turns of threads."""
-        return NewestTurns()
-
-    @cached_property
     def strategies(self) -> Strategies:
         """The built-in memory of threads."""
-        settings = self.settings
+        settings, counter, cap = self.settings, self.counter, self.settings.window_exchanges
+        every = settings.update_every_turns
         window = SlidingWindow(
-            self.database,
-            self.newest_turns,
-            counter=self.counter,
-            window_exchanges=settings.window_exchanges,
+            self.database, self.newest_turns, counter=counter, window_exchanges=cap
         )
         buffer = SummaryBuffer(
-            window,
-            self.notes,
-            self.learner,
-            counter=self.counter,
-            update_every_turns=settings.update_every_turns,
+            window, self.notes, self.learner, counter=counter, update_every_turns=every
         )
         default: Strategy = "sliding_window" if self.chat_model is None else "summary_buffer"
         return Strategies(window, buffer, default=settings.strategy or default)
