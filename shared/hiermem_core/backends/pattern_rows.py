@@ -10,7 +10,7 @@ from hiermem_core.models.moments import from_milliseconds, to_milliseconds
 from hiermem_core.models.patterns import Pattern, standing
 from hiermem_core.models.plain import dump_json, load_json
 from hiermem_core.storage.database import slices
-from hiermem_core.storage.tables import patterns
+from hiermem_core.storage.run_tables import patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,7 +11,8 @@ from hiermem_core.backends.records import EntryCounts
 from hiermem_core.backends.sql_restrictions import living
 from hiermem_core.backends.vector_rows import EMBED
 from hiermem_core.storage.portable import ByteLength
-from hiermem_core.storage.tables import memory_entries, outbox, patterns, vectors
+from hiermem_core.storage.run_tables import patterns
+from hiermem_core.storage.tables import memory_entries, outbox, vectors
 from hiermem_core.vector_index.retrying import MOST_ATTEMPTS
 
 if TYPE_CHECKING:

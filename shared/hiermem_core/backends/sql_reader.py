@@ -34,7 +34,8 @@ from hiermem_core.models.moments import to_milliseconds
 from hiermem_core.models.plain import load_json
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.given import as_given
-from hiermem_core.storage.tables import is_derived, memory_entries, patterns, vectors
+from hiermem_core.storage.run_tables import patterns
+from hiermem_core.storage.tables import is_derived, memory_entries, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

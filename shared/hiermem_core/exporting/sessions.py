@@ -18,7 +18,7 @@ from hiermem_core.sessions.rows import (
     steps_at,
     steps_by_id,
 )
-from hiermem_core.storage.tables import sessions, trajectories
+from hiermem_core.storage.run_tables import sessions, trajectories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,7 +8,7 @@ from sqlalchemy import delete, select
 
 from hiermem_core.operations import touched
 from hiermem_core.sessions.rows import count_rows
-from hiermem_core.storage.tables import sessions, trajectories
+from hiermem_core.storage.run_tables import sessions, trajectories
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection

@@ -20,7 +20,7 @@ from hiermem_core.sessions.rows import (
     step_row,
     steps_by_id,
 )
-from hiermem_core.storage.tables import sessions, trajectories
+from hiermem_core.storage.run_tables import sessions, trajectories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ from hiermem_core.models.moments import from_milliseconds, to_milliseconds
 from hiermem_core.models.plain import dump_json, load_json
 from hiermem_core.models.sessions import Session, Step
 from hiermem_core.storage.database import slices
-from hiermem_core.storage.tables import sessions, trajectories
+from hiermem_core.storage.run_tables import sessions, trajectories
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -23,7 +23,7 @@ from hiermem_core.sessions.rows import (
     steps_by_id,
     steps_of,
 )
-from hiermem_core.storage.tables import sessions, trajectories
+from hiermem_core.storage.run_tables import sessions, trajectories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -14,6 +14,7 @@ from hiermem_core.storage import tables
 from hiermem_core.storage.audit_table import audit
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.keyword_tables import create_keyword_tables
+from hiermem_core.storage.run_tables import patterns, sessions, trajectories
 from hiermem_core.storage.sizes import entry_bytes, sum_of, turn_bytes
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _add_learning(connection: Connection) -> None:
 
 def _add_runs(connection: Connection) -> None:
     """Add the tables of patterns, sessions and their steps, unless a step before has."""
-    for table in (tables.patterns, tables.sessions, tables.trajectories):
+    for table in (patterns, sessions, trajectories):
         table.create(connection, checkfirst=True)
 
 

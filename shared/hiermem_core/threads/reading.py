@@ -88,11 +88,9 @@ _PAGE = (
 
 _NUMBER = _HEAD.with_only_columns(_H.number).correlate(None).scalar_subquery()
 _OF_HEAD = len(_HEAD.selected_columns)
-_OF_HEAD = len(_HEAD.selected_columns)
 _NEW = (
     select(tables.turns)
-    .where(_T.thread == _HEAD.with_only_columns(_H.number).correlate(None).scalar_subquery())
-    .where(~_T.archived, _T.seq > bindparam("after"))
+    .where(_T.thread == _NUMBER, ~_T.archived, _T.seq > bindparam("after"))
     .order_by(_T.seq.desc())
     .limit(bindparam("size"))
     .subquery()

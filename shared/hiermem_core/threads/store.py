@@ -134,7 +134,7 @@ class ThreadStore:
             old, new = stored[same:], ready[same:]
             if old:
                 self._archive(connection, head, old)
-            kept = replace(head.changed(), tally=Tally().add(stored[:same]))
+            kept = replace(head.changed() if old else head, tally=Tally().add(stored[:same]))
             placed = self._place(connection, kept, new) if new else []
             fresh = new_among(placed, last_seq=head.last_seq)
             if old or fresh:
