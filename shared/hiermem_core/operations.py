@@ -67,7 +67,7 @@ class Operations:
             try:
                 positional, named = operation.arguments
                 operation.result = method(handle, *positional, **named)
-            except BaseException as error:
+            except BaseException as error:  # watchers tell of cancelled ones too; it goes on
                 operation.error = error
                 raise
             finally:

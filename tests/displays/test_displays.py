@@ -162,7 +162,7 @@ def values(text):
         timeline_of([turn(text), turn("other" + text, 2)], built),
         before,
         NotesChange(before, after),
-        ForgetReceipt({text: 1}, ((text, text),), 1, False, MOMENT, "0" * 64),  # noqa: FBT003
+        ForgetReceipt({text: 1}, ((text, text),), 1, False, MOMENT, "0" * 64),  # noqa: FBT003 - a field
         DoctorReport(unchecked=text),
         ImportReport(text, 1, (text,), ()),
         WorkingMemoryStats(hits=2, misses=1),

@@ -274,7 +274,7 @@ class PatternContract(MemoryContract):
             lambda: patterns.list(limit=-1),
             lambda: patterns.list(min_confidence=-0.1),
             lambda: patterns.get(""),
-            lambda: patterns.reinforce("retry", success=1),  # type: ignore[arg-type]
+            lambda: patterns.reinforce("retry", success=1),  # type: ignore[arg-type]  # wrong on purpose
         ):
             with pytest.raises(InvalidInputError):
                 wrong()

@@ -270,7 +270,7 @@ class SessionContract(MemoryContract):
             lambda: session.end("done"),
             lambda: session.end(data="x"),
             lambda: session.steps(after=-1),
-            lambda: tenant.sessions("done"),  # type: ignore[arg-type]
+            lambda: tenant.sessions("done"),  # type: ignore[arg-type]  # wrong on purpose
             lambda: tenant.sessions(limit=-1),
         ):
             with pytest.raises(InvalidInputError):
