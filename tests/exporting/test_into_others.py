@@ -236,11 +236,12 @@ def test_two_imports_at_once_store_everything_once(tmp_path, hiermem):
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 7])
-def test_an_import_that_fails_midway_goes_on_where_it_ended(tmp_path, hiermem, count):
-    alice = hiermem.tenant("alice")
-    alice.memory.bulk_insert([f"entry {n}" for n in range(50)])
-    alice.thread("t").append([{"role": "user", "content": str(n)} for n in range(50)])
-    alice.export(tmp_path / "a.jsonl")
+def test_an_import_that_fails_midway_goes_on_where_it_ended(tmp_path, count):
+    with opened() as hiermem:  # closed before commits are counted: its upkeep commits too
+        alice = hiermem.tenant("alice")
+        alice.memory.bulk_insert([f"entry {n}" for n in range(50)])
+        alice.thread("t").append([{"role": "user", "content": str(n)} for n in range(50)])
+        alice.export(tmp_path / "a.jsonl")
     with opened(tmp_path / "bob", embedder=None, local_embedder=False) as other:
         bob = other.tenant("bob")
         with pytest.raises(InjectedFault), FaultPlan("rows.before_commit", count=count):

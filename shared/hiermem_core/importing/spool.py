@@ -1,4 +1,4 @@
-"""The spool: records that are read and not stored yet, in a private file.
+"""The spool: records that are read and not stored yet, in a file without a name.
 
 Which of them count is known only when all are read, and a source may hold more than memory does.
 """
@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-import tempfile
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -43,10 +41,8 @@ class Spool:
     """Keep entry records on disk until it is known which of them count."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="hiermem-import-")
-        self._connection = sqlite3.connect(
-            Path(self._folder.name) / "records.db", isolation_level=None, check_same_thread=False
-        )
+        # SQLite's temporary file goes with its connection, even when the process is killed.
+        self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         for statement in ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", _SCHEMA):
             self._connection.execute(statement)
         self.count = 0
@@ -58,7 +54,6 @@ class Spool:
     def __exit__(self, *failure: object) -> None:
         """Remove the file."""
         self._connection.close()
-        self._folder.cleanup()
 
     def add(self, records: Iterable[tuple[int, EntryRecord]]) -> None:
         """Keep records, each with its place among all that were read."""

@@ -210,5 +210,8 @@ class Answers:
 
     def _make_room(self, counters: Counters, wanted: int) -> None:
         while self._loose.currsize and len(self) + wanted > self._most:
-            self._loose.popitem()
+            try:
+                self._loose.popitem()
+            except KeyError:  # the last of them grew too old since they were counted
+                return
             counters.evicted += 1

@@ -9,12 +9,15 @@ from core.working.values import Point, a_hit
 
 from hiermem_core import ContextWarning, SearchResult
 from hiermem_core.working.answers import (
+    Answer,
+    Answers,
     first_expiry,
     hits_in,
     is_current,
     is_weak,
     tells_of_failure,
 )
+from hiermem_core.working.values import Counters
 from hiermem_core.working.writes import (
     adds,
     content_of,
@@ -130,3 +133,30 @@ def test_methods_that_write_are_found_in_both_colours():
 )
 def test_what_a_write_adds_is_read_where_it_is_plain(args, kwargs, content):
     assert content_of(args, kwargs) == content
+
+
+class Ticking:
+    """A clock that goes on by one each time it is read, as far as `stands_at`."""
+
+    def __init__(self, *, stands_at):
+        self.now, self.stands_at = 0, stands_at
+
+    def __call__(self):
+        self.now = min(self.now + 1, self.stands_at)
+        return self.now
+
+
+def answer_until(moment):
+    return Answer(str, generation=0, started=0, stale_at=moment, ends_at=moment)
+
+
+@pytest.mark.parametrize("ends_at", range(2, 12))
+def test_an_answer_may_grow_too_old_while_room_is_made_for_another(ends_at):
+    counters = Counters()
+    clock = Ticking(stands_at=ends_at + 1)
+    answers = Answers(1, clock)
+    answers.keep("first", answer_until(ends_at), counters)
+
+    answers.keep("second", answer_until(1000), counters)
+
+    assert answers.keys() == ["second"]
