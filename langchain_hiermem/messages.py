@@ -3,6 +3,7 @@
 A turn keeps the neutral form, which every framework reads, and beside it LangChain's own dump
 (`message_to_dict`), from which an equal message is restored. The dump is read by
 `messages_from_dict`, which builds a closed set of classes; nothing else in it is ever revived.
+Of a message that is its text and id and no more, as most are, it says the id alone.
 
 What cannot come back equal, measured on langchain-core 1.8.3:
 
@@ -17,7 +18,7 @@ What cannot come back equal, measured on langchain-core 1.8.3:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from itertools import groupby
 from operator import add
@@ -57,6 +58,11 @@ if TYPE_CHECKING:
 
 FRAMEWORK = "langchain"
 _OPENAI_ROLE = "__openai_role__"
+_BARE: Mapping[str, Callable[..., BaseMessage]] = {
+    "human": HumanMessage,
+    "ai": AIMessage,
+    "system": SystemMessage,
+}
 
 
 def message_to_turn(message: BaseMessage, *, turn_id: str | None = None) -> TurnDraft:
@@ -105,7 +111,7 @@ def restored_message(turn: TurnDraft) -> BaseMessage | None:
     if turn.origin is None or turn.origin.framework != FRAMEWORK or turn.origin.is_stale:
         return None
     try:
-        (message,) = messages_from_dict([load_plain(turn.origin.dump)])
+        message = _loaded(turn.origin, turn.content)
     except Exception:  # noqa: BLE001 - a damaged dump may fail anywhere; the neutral form serves
         return None
     return None if isinstance(message, RemoveMessage) else _full(message)
@@ -178,6 +184,8 @@ def _role(message: BaseMessage) -> Role:
 
 def _dump(message: BaseMessage) -> tuple[str, tuple[str, ...]]:
     """Return the dump as JSON text, and the paths of what it could not carry."""
+    if _is_bare(message):
+        return dump_json({"id": message.id}), ()
     encoder = PlainEncoder()
     try:
         data = encoder.encode(message_to_dict(message)["data"])
@@ -185,6 +193,22 @@ def _dump(message: BaseMessage) -> tuple[str, tuple[str, ...]]:
     except (RecursionError, ValueError) as error:
         reason = "holds a value that contains itself or is nested too deep; send plain values"
         raise InvalidInputError("message", reason) from error
+
+
+def _loaded(origin: Origin, content: str | None) -> BaseMessage:
+    dump = load_plain(origin.dump)
+    if dump.keys() == {"id"}:
+        return _BARE[origin.role](content=content or "", id=dump["id"])
+    (message,) = messages_from_dict([dump])
+    return message
+
+
+def _is_bare(message: BaseMessage) -> bool:
+    """Tell whether a text and an id are all that is said by a message."""
+    kind = _BARE.get(message.type)
+    if kind is not type(message) or not isinstance(message.content, str):
+        return False
+    return message == kind(content=message.content, id=message.id)
 
 
 def _content_blocks(message: BaseMessage) -> list[Any]:

@@ -27,10 +27,11 @@ class Looking:
 
     def __init__(self, connection):
         self._connection = connection
+        self.dialect = connection.dialect
         self.rows = []
 
-    def execute(self, *given):
-        result = self._connection.execute(*given).freeze()
+    def exec_driver_sql(self, *given):
+        result = self._connection.exec_driver_sql(*given).freeze()
         self.rows.append(sum(row.content is not None for row in result().all()))
         return result()
 

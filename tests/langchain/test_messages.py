@@ -28,6 +28,7 @@ from langchain_core.messages import (
     SystemMessageChunk,
     ToolMessage,
     ToolMessageChunk,
+    message_to_dict,
 )
 
 from hiermem_core import FunctionCounter, InvalidInputError, Origin, ToolCall, TurnDraft
@@ -398,3 +399,49 @@ def test_a_turn_whose_dump_is_lost_still_reads(kind: str, data: st.DataObject) -
 
     assert read.id == "t1"
     assert message_to_turn(read).role == draft.role
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        HumanMessage("hello", id="m1"),
+        AIMessage("hello", id="m1"),
+        SystemMessage("", id="m1"),
+        HumanMessage("hello"),
+    ],
+)
+def test_of_a_message_that_is_a_text_alone_the_text_is_stored_once(message: BaseMessage) -> None:
+    turn = message_to_turn(message)
+
+    assert turn.origin is not None
+    assert json.loads(turn.origin.dump) == {"id": message.id}
+    assert turn_to_message(turn) == message
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        HumanMessage("hello", id="m1", name="ada"),
+        HumanMessage("hello", id="m1", example=True),
+        HumanMessage([{"type": "text", "text": "hello"}], id="m1"),
+        AIMessage("hello", id="m1", response_metadata={"model_name": "m"}),
+        AIMessage(
+            "hello", usage_metadata={"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+        ),
+        SystemMessage("hello", additional_kwargs={"a": 1}),
+    ],
+)
+def test_a_message_that_says_more_has_its_whole_dump(message: BaseMessage) -> None:
+    turn = message_to_turn(message)
+
+    assert turn.origin is not None
+    assert json.loads(turn.origin.dump)["data"]["content"] == message.content
+    assert turn_to_message(turn) == message
+
+
+def test_a_whole_dump_of_a_message_that_is_a_text_alone_is_read_too() -> None:
+    message = HumanMessage("hello", id="m1")
+    dump = json.dumps(message_to_dict(message))
+    turn = TurnDraft(role="user", content="hello", origin=Origin("langchain", "human", dump))
+
+    assert turn_to_message(turn) == message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 
 from hiermem_core.backends.tenants import count_writes, usage_of
 from hiermem_core.errors import QuotaExceededError
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from hiermem_core.models.quotas import Quota
 
 _E = memory_entries.c
+_EXPIRED = select(func.count(), sum_of(entry_bytes)).where(
+    _E.tenant == bindparam("tenant"), _E.expires_at <= bindparam("now")
+)
 
 
 class Gate:
@@ -118,13 +121,12 @@ class Quotas:
     ) -> Gate:
         """Return the gate of a write transaction of the database."""
         now_ms = to_milliseconds(now)
-        gone = (_E.tenant == tenant) & (_E.expires_at <= now_ms)
-        query = select(func.count(), sum_of(entry_bytes)).where(gone)
+        facts = {"tenant": tenant, "now": now_ms}
         return Gate(
             self.quota,
             now_ms,
             usage=lambda: usage_of(connection, tenant),
-            expired=lambda: Usage(*connection.execute(query).one()),
+            expired=lambda: Usage(*connection.execute(_EXPIRED, facts).one()),
             settle=lambda usage: count_writes(connection, tenant, usage),
             rejected=rejected,
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, insert, select, update
 
 from hiermem_core.models.quotas import Usage
+from hiermem_core.storage.prepared import Prepared
 from hiermem_core.storage.tables import tenants
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 _T = tenants.c
 _is_it = _T.tenant == bindparam("of")
-_number = select(_T.number).where(_is_it)
-_count = (
+_number = Prepared(select(_T.number).where(_is_it))
+_count = Prepared(
     update(tenants)
     .where(_is_it)
     .values(
@@ -26,7 +27,7 @@ _count = (
         bytes=_T.bytes + bindparam("size"),
     )
 )
-_count_bytes = update(tenants).where(_is_it).values(bytes=_T.bytes + bindparam("size"))
+_count_bytes = Prepared(update(tenants).where(_is_it).values(bytes=_T.bytes + bindparam("size")))
 _count_writes = (
     update(tenants)
     .where(_is_it)
@@ -35,12 +36,17 @@ _count_writes = (
 _usage = (
     select(_T.entries, _T.bytes, _T.minute_ms, _T.minute_writes).where(_is_it).with_for_update()
 )
-_count_turns = update(tenants).where(_is_it).values(turn_generation=_T.turn_generation + 1)
+_count_turns = Prepared(
+    update(tenants)
+    .where(_is_it)
+    .values(turn_generation=_T.turn_generation + 1)
+    .returning(_T.number)
+)
 
 
 def tenant_number(connection: Connection, tenant: str) -> int | None:
     """Return the number of a tenant; `None` where nothing of it was ever stored."""
-    return connection.execute(_number, {"of": tenant}).scalar()
+    return _number.run(connection, {"of": tenant}).scalar()
 
 
 def known_tenant(connection: Connection, tenant: str) -> int:
@@ -65,9 +71,14 @@ def turn_generation_of(database: Database, tenant: str) -> int:
     return database.fact("SELECT turn_generation FROM tenants WHERE tenant = ?", (tenant,)) or 0
 
 
-def count_turn_change(connection: Connection, tenant: str) -> None:
-    """Say that the running transaction changes turns that are searched of the tenant."""
-    connection.execute(_count_turns, {"of": tenant})
+def count_turn_change(connection: Connection, tenant: str) -> int:
+    """Say that the running transaction changes turns that are searched of the tenant.
+
+    Returns:
+        The tenant's number.
+    """
+    found = _count_turns.run(connection, {"of": tenant}).scalar()
+    return known_tenant(connection, tenant) if found is None else int(found)
 
 
 def count_change(connection: Connection, tenant: str, *, entries: int = 0, size: int = 0) -> None:
@@ -77,15 +88,15 @@ def count_change(connection: Connection, tenant: str, *, entries: int = 0, size:
         entries: So many there are more.
         size: So many bytes they are larger.
     """
-    connection.execute(_count, {"of": tenant, "more": entries, "size": size})
+    _count.run(connection, {"of": tenant, "more": entries, "size": size})
 
 
 def count_bytes(connection: Connection, tenant: str, size: int) -> None:
     """Say that the tenant's turns are so many bytes larger."""
     facts = {"of": tenant, "size": size}
-    if size and not connection.execute(_count_bytes, facts).rowcount:
+    if size and not _count_bytes.run(connection, facts).rowcount:
         known_tenant(connection, tenant)
-        connection.execute(_count_bytes, facts)
+        _count_bytes.run(connection, facts)
 
 
 def usage_of(connection: Connection, tenant: str) -> Usage:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, delete, insert, select, update
 
 from hiermem_core.backends.keywords import add_keywords, remove_keywords, turn_scope
-from hiermem_core.backends.tenants import count_turn_change, known_tenant
+from hiermem_core.backends.tenants import count_turn_change
 from hiermem_core.models.moments import from_milliseconds, to_milliseconds
 from hiermem_core.models.turns import is_blank
 from hiermem_core.ranking.scoring import TurnFacts
@@ -21,7 +21,9 @@ from hiermem_core.ranking.words import (
 )
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.given import as_given, given_numbers, given_triples
+from hiermem_core.storage.inserting import insert_rows
 from hiermem_core.storage.numbering import next_numbers
+from hiermem_core.storage.prepared import Prepared
 from hiermem_core.storage.tables import participants, searchable, threads, turns
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 _S, _P = searchable.c, participants.c
 _SPOKEN = frozenset({"user", "assistant"})
 _ORIGIN = (0, 0, None)
-_NEWEST = (
+_NEWEST = Prepared(
     select(_S.position, _S.part, _S.created_at)
     .where(_S.thread == bindparam("of"))
     .order_by(_S.seq.desc())
@@ -82,11 +84,9 @@ class TurnRows:
         if not found:
             return
         rows = self._placed(connection, thread, found)
-        connection.execute(
-            insert(searchable), [_row(row, tenant=tenant, thread=thread) for row in rows]
-        )
-        scope = turn_scope(known_tenant(connection, tenant), thread)
-        count_turn_change(connection, tenant)
+        made = [_row(row, tenant=tenant, thread=thread) for row in rows]
+        insert_rows(connection, searchable, tuple(made[0]), [tuple(it.values()) for it in made])
+        scope = turn_scope(count_turn_change(connection, tenant), thread)
         add_keywords(connection, [(row.number, scope, body_of(row.turn)) for row in rows])
         _add_participants(connection, tenant, thread, found)
         if self._awaits():
@@ -104,8 +104,7 @@ class TurnRows:
         facts = _facts(turn)
         connection.execute(update(searchable).where(_S.number == number).values(facts))
         remove_keywords(connection, [number])
-        scope = turn_scope(known_tenant(connection, tenant), thread)
-        count_turn_change(connection, tenant)
+        scope = turn_scope(count_turn_change(connection, tenant), thread)
         add_keywords(connection, [(number, scope, body_of(turn))])
         following = connection.execute(
             select(_S.number)
@@ -142,8 +141,8 @@ class TurnRows:
             self._vectors.await_vectors(connection, tenant, following)
 
     def _placed(self, connection: Connection, thread: int, found: Sequence[Turn]) -> list[_Row]:
-        last = connection.execute(_NEWEST, {"of": thread}).first()
-        position, part, before = last or _ORIGIN
+        last = _NEWEST.run(connection, {"of": thread}).first()
+        position, part, before = _ORIGIN if last is None else tuple(last)
         rows = []
         for number, turn in zip(
             next_numbers(connection, searchable, len(found)), found, strict=True

@@ -200,6 +200,8 @@ def _placed_memory(
     is_ahead = material.question_follows
     frame = Frame(mandatory.system, current.turns, counter, is_ahead=is_ahead)
     memory = place_memory(remembered, room, frame)
+    if not hits:
+        return memory
     for tries in count():
         kept, _beyond = split_by_room(units, room - memory.tokens, counter)
         shown = [*said, *(turn for unit in kept for turn in unit.turns)]

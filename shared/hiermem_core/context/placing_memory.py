@@ -113,6 +113,8 @@ def without_repeated(
     hits: Sequence[Hit | TurnHit], notes: str, window: Sequence[Turn]
 ) -> tuple[Hit | TurnHit, ...]:
     """Return the hits that say what neither the notes, nor the window, nor a better hit says."""
+    if not hits:
+        return ()
     seen = {bare(turn.content or "") for turn in window}
     ids = {turn.id for turn in window}
     seen |= {bare(line) for line in _NOTE_END.split(notes)}

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, column, select, table
 
+from hiermem_core.storage.prepared import Prepared
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import Connection, Table
 
 _sequence = table("sqlite_sequence", column("name"), column("seq"))
-_last = select(_sequence.c.seq).where(_sequence.c.name == bindparam("name"))
+_last = Prepared(select(_sequence.c.seq).where(_sequence.c.name == bindparam("name")))
 
 _NEXT = "SELECT nextval(%s::regclass) FROM generate_series(1, %s)"
 
@@ -24,5 +26,5 @@ def next_numbers(connection: Connection, target: Table, count: int) -> Sequence[
     if connection.dialect.name == "postgresql":
         facts = (f"{target.name}_number_seq", count)
         return sorted(connection.exec_driver_sql(_NEXT, facts).scalars())
-    last = connection.execute(_last, {"name": target.name}).scalar() or 0
+    last = _last.run(connection, {"name": target.name}).scalar() or 0
     return range(last + 1, last + 1 + count)

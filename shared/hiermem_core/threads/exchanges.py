@@ -83,7 +83,7 @@ def linked(turns: Sequence[Turn]) -> list[Turn]:
     for turn in turns:
         call_seq = seen.get(turn.tool_call_id) if turn.role == "tool" else None
         result.append(turn if call_seq == turn.call_seq else replace(turn, call_seq=call_seq))
-        seen |= {call.id: turn.seq for call in turn.tool_calls}
+        seen.update((call.id, turn.seq) for call in turn.tool_calls)
     return result
 
 

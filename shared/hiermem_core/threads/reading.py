@@ -16,6 +16,7 @@ from hiermem_core.models.threads import ThreadInfo, TurnList
 from hiermem_core.storage import tables
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.given import as_given, given_texts
+from hiermem_core.storage.prepared import Prepared
 from hiermem_core.threads.rows import turn_of
 from hiermem_core.threads.tally import Count, Tally
 
@@ -64,6 +65,8 @@ _HEAD = select(
     *(_H.created_at, _H.updated_at, _H.changes),
 ).where(_H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id"))
 
+_FIND = Prepared(_HEAD)
+
 _ACTIVE = select(tables.turns).where(_T.thread == bindparam("number"), ~_T.archived)
 
 _IN_ORDER = _ACTIVE.order_by(_T.seq)
@@ -74,13 +77,14 @@ _OF_IDS = (
     .where(_H.tenant == bindparam("tenant"), _H.thread_id == bindparam("thread_id"))
     .where(_T.id.in_(given_texts("ids")))
 )
-_KNOWN = union_all(_OF_IDS.where(~_T.archived), _OF_IDS.where(_T.archived))
+_KNOWN = Prepared(union_all(_OF_IDS.where(~_T.archived), _OF_IDS.where(_T.archived)))
 """In two, as the index of ids is of active turns; archived ones are few, and stand together."""
 
-_BY_ID = _ACTIVE.where(_T.id.in_(bindparam("ids", expanding=True)))
-"""By a list that SQLite sees the length of, since it would rather read the whole thread else."""
+_GIVEN = given_texts("ids").distinct().subquery()
+_BY_ID = Prepared(_ACTIVE.join(_GIVEN, _T.id == next(iter(_GIVEN.c))))
+"""By a table of distinct ids, since SQLite would rather read the whole thread for a list."""
 
-_PAGE = (
+_PAGE = Prepared(
     _ACTIVE.where(~_T.standing, _T.seq < bindparam("before"))
     .order_by(_T.seq.desc())
     .limit(bindparam("size"))
@@ -95,7 +99,7 @@ _NEW = (
     .limit(bindparam("size"))
     .subquery()
 )
-_NEWEST = (
+_NEWEST = Prepared(
     _HEAD.add_columns(*_NEW.c)
     .outerjoin_from(tables.threads, _NEW, true())
     .order_by(_NEW.c.seq.desc())
@@ -105,7 +109,7 @@ _NEWEST = (
 
 def head_of(connection: Connection, tenant_id: str, thread_id: str) -> Head | None:
     """Return a thread's row, or `None`."""
-    row = connection.execute(_HEAD, {"tenant": tenant_id, "thread_id": thread_id}).first()
+    row = _FIND.run(connection, {"tenant": tenant_id, "thread_id": thread_id}).first()
     return None if row is None else _head(row)
 
 
@@ -170,7 +174,7 @@ def newest_rows(
         ThreadNotFoundError: The tenant has no such thread.
     """
     values = {"tenant": tenant_id, "thread_id": thread_id, "after": after, "size": size}
-    rows = connection.execute(_NEWEST, values).all()
+    rows = _NEWEST.run(connection, values).all()
     if not rows:
         raise ThreadNotFoundError(thread_id)
     head = _head(rows[0][:_OF_HEAD])
@@ -182,7 +186,7 @@ def page_before(
 ) -> Sequence[Sequence[Any]]:
     """Return up to `size` rows inside the exchanges, newest first, older than seq `before`."""
     values = {"number": number, "before": before, "size": size}
-    return connection.execute(_PAGE, values).all()
+    return _PAGE.run(connection, values).all()
 
 
 def turns_between(
@@ -231,7 +235,7 @@ def known_ids(
 ) -> set[str]:
     """Return those of these ids that a turn of a thread has, archived or not."""
     values = {"tenant": tenant_id, "thread_id": thread_id, "ids": as_given(_storable(ids))}
-    return set(connection.execute(_KNOWN, values).scalars())
+    return set(_KNOWN.run(connection, values).scalars())
 
 
 def archived_ids(connection: Connection, number: int, ids: Sequence[str]) -> set[str]:
@@ -270,11 +274,8 @@ def counted_between(connection: Connection, number: int, after: int, before: int
 
 def turns_by_id(connection: Connection, number: int, ids: Sequence[str]) -> dict[str, Turn]:
     """Return the active turns with these ids."""
-    found: dict[str, Turn] = {}
-    for some in slices(_storable(ids)):
-        rows = connection.execute(_BY_ID, {"number": number, "ids": some})
-        found |= {row.id: turn_of(row) for row in rows}
-    return found
+    rows = _BY_ID.run(connection, {"number": number, "ids": as_given(_storable(ids))})
+    return {row.id: turn_of(row) for row in rows}
 
 
 def linked_to_calls(connection: Connection, head: Head, turns: Sequence[Turn]) -> list[Turn]:

@@ -131,14 +131,15 @@ class SlidingWindow:
                 more = _turns_within(budget_tokens, head.tally, self._counter.id) - size
                 older = backwards(connection, head, before=page[-1].seq, page=more + PAGE // 2)
             units = units_newest_first(chain(first, older))
-            read = take_window(
-                units, budget=budget_tokens, cap=cap, counter=StoredCounts(self._counter.id)
-            )
+            stored = StoredCounts(self._counter.id)
+            read = take_window(units, budget=budget_tokens, cap=cap, counter=stored)
             unread = Count()
             if covered_seq is not None and read.older is not None:
                 unread = _unread(connection, head, read, covered_seq)
         guard = GuardedCounter(self._counter)
-        window = take_window(read.newest_first, budget=budget_tokens, cap=cap, counter=guard)
+        window = read
+        if not stored.is_exact:
+            window = take_window(read.newest_first, budget=budget_tokens, cap=cap, counter=guard)
         turns = tuple(turn for unit in window.units for turn in unit.stored)
         uncovered = None
         if covered_seq is not None:
@@ -152,10 +153,14 @@ class StoredCounts:
 
     What is stored under another counter counts an eighth of it, more than counters differ by, so
     that a window taken with it is not too short, and its reading is bounded all the same.
+
+    Attributes:
+        is_exact: Everything so far was stored under this counter.
     """
 
     def __init__(self, counter_id: str) -> None:
         self.id = counter_id
+        self.is_exact = True
 
     def count(self, text: str) -> int:
         """Return 0."""
@@ -164,6 +169,7 @@ class StoredCounts:
 
     def count_turn(self, turn: TurnDraft) -> int:
         """Return an eighth of what another counter stored, else 0."""
+        self.is_exact = False
         counts = getattr(turn, "token_counts", {})
         return min(counts.values(), default=0) // 8
 
@@ -228,9 +234,10 @@ def take_window(
         if not unit.complete:
             break
         budget -= tokens_of(unit.turns, counter)
-        earlier += unit.exchanges if taken else 0
-        if taken and cap is not None and earlier > cap:
-            return Window(tuple(taken[::-1]), "cap", unit)
+        if taken and cap is not None:
+            earlier += unit.exchanges
+            if earlier > cap:
+                return Window(tuple(taken[::-1]), "cap", unit)
         if taken and budget < 0:
             return Window(tuple(taken[::-1]), "budget", unit)
         taken.append(unit)

@@ -22,6 +22,7 @@ from hiermem_core.models.plain import dump_json
 from hiermem_core.models.threads import TurnList
 from hiermem_core.storage import tables
 from hiermem_core.storage.database import slices
+from hiermem_core.storage.prepared import Prepared
 from hiermem_core.threads import reading
 from hiermem_core.threads.notes import unlearn
 from hiermem_core.threads.placing import (
@@ -47,7 +48,10 @@ if TYPE_CHECKING:
     from hiermem_core.threads.turn_table import TurnTable
 
 _T = tables.turns.c
-_SAVE_HEAD = update(tables.threads).where(tables.threads.c.number == bindparam("of"))
+_SAVE_HEAD = Prepared(
+    update(tables.threads).where(tables.threads.c.number == bindparam("of")),
+    sets=("last_seq", "tally", "answered_seq", "changes", "updated_at"),
+)
 
 
 class ThreadStore:
@@ -287,7 +291,7 @@ class ThreadStore:
             "changes": head.changes,
             "updated_at": to_milliseconds(self._clock.now()),
         }
-        connection.execute(_SAVE_HEAD, row)
+        _SAVE_HEAD.run(connection, row)
 
     def _recount(self, connection: Connection, head: Head) -> Head:
         turns = reading.active_turns(connection, head.number)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, delete, insert, select, update
+from sqlalchemy import and_, delete, select, update
 
 from hiermem_core.backends.tenants import count_bytes
 from hiermem_core.errors import QuotaExceededError
 from hiermem_core.operations import touched
+from hiermem_core.storage.inserting import insert_rows
 from hiermem_core.storage.sizes import sum_of, turn_bytes, turn_row_bytes
 from hiermem_core.storage.tables import turns
 from hiermem_core.threads.rows import row_of
@@ -60,7 +61,7 @@ class TurnTable:
         rows = [row_of(turn, thread=head.number) for turn in fresh]
         size = sum(map(turn_row_bytes, rows))
         self._admit(connection, tenant, size, len(rows))
-        connection.execute(insert(turns), rows)
+        insert_rows(connection, turns, tuple(rows[0]), [tuple(row.values()) for row in rows])
         touched(turn.id for turn in fresh)
         count_bytes(connection, tenant, size)
 
