@@ -6,7 +6,7 @@ LOWEST := $(VENV)-lowest
 PROPERTIES := p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p10_ or p11_ or p12_ or p13_ or p14_ or a29_ or a49_ or working_rules or d11_what
 WORKERS ?= auto
 
-.PHONY: demo test test-lowest test-matrix test-long fuzz conformance conformance-langchain conformance-llamaindex lint format bench notebooks docs clean
+.PHONY: demo test test-servers test-lowest test-matrix test-long fuzz conformance conformance-langchain conformance-llamaindex lint format bench notebooks docs clean
 
 demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no server
 	@$(BIN)/hiermem demo
@@ -14,6 +14,9 @@ demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no serv
 
 test: $(VENV)/.develop  ## run every test
 	$(BIN)/pytest --numprocesses=$(WORKERS)
+
+test-servers: $(VENV)/.develop  ## what both plugins store, in PostgreSQL and on a Chroma server
+	TEST_ON_SERVERS=1 TEST_REQUIRE_POSTGRES=1 $(BIN)/pytest --numprocesses=$(WORKERS) tests/langchain tests/llamaindex
 
 test-lowest: $(LOWEST)/plain/.ready $(LOWEST)/agents/.ready  ## the LangChain plugin at the lowest versions it declares
 	$(LOWEST)/plain/bin/pytest --numprocesses=$(WORKERS) tests/langchain --ignore=tests/langchain/agents

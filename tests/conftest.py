@@ -5,8 +5,15 @@ from __future__ import annotations
 import socket
 
 import pytest
+from chroma_server import chroma_server  # noqa: F401 - a fixture of all tests
 from hypothesis import settings
-from postgres_server import postgres_server, postgres_url  # noqa: F401 - fixtures of all tests
+from postgres_server import (  # noqa: F401 - fixtures of all tests
+    postgres_database,
+    postgres_location,
+    postgres_server,
+    postgres_url,
+)
+from servers import durable_location, only_those_with_a_location  # noqa: F401 - a fixture of all tests
 
 settings.register_profile(
     "ordinary", max_examples=25, derandomize=True, deadline=None, database=None
@@ -14,6 +21,10 @@ settings.register_profile(
 settings.register_profile("long", max_examples=1000, deadline=None, database=None, print_blob=True)
 settings.register_profile("fuzz", max_examples=3000, deadline=None, database=None, print_blob=True)
 settings.load_profile("ordinary")
+
+
+def pytest_collection_modifyitems(items):
+    only_those_with_a_location(items)
 
 
 @pytest.fixture(scope="session")

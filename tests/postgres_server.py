@@ -4,6 +4,7 @@ For tests, the fixtures that `conftest.py` takes from here:
 
 - `postgres_url`: the URL of an empty database of the test's own, with a password in it,
   `postgresql+psycopg://...`; it is dropped after the test, whoever is still connected.
+- `postgres_location`: the URL of a location where nothing is stored yet; cheaper than a database.
 - `postgres_server`: the server, one for each process of tests. `new_database()` makes further
   databases. A test that stops or kills a server makes one of its own:
   `with running_server() as server: server.stop("immediate"); server.start()`; its port stays.
@@ -166,6 +167,24 @@ def postgres_url(postgres_server):
     url = postgres_server.new_database()
     yield url
     postgres_server.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def postgres_database(postgres_server):
+    """Return the URL of this process's database."""
+    return postgres_server.new_database()
+
+
+@pytest.fixture
+def postgres_location(postgres_database):
+    """Return the URL of a location of its own in the process's database, a schema."""
+    import psycopg
+
+    schema = f"test_{secrets.token_hex(6)}"
+    yield f"{postgres_database}?schema={schema}"
+    url = postgres_database.replace("+psycopg", "")
+    with closing(psycopg.connect(url, autocommit=True)) as connection:
+        connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 
 
 def _binaries_or_skip() -> Path:

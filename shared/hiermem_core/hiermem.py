@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter, UsageGuard
     from hiermem_core.service.vectorising import OnEmbedderChange
     from hiermem_core.settings import HierMemSettings, Options
+    from hiermem_core.storage.location import Location
 
 _opened: WeakSet[Services] = WeakSet()
 
@@ -71,7 +72,8 @@ class HierMem:
 
         Args:
             location: A folder, a `.db` file, a `postgresql+psycopg://` URL, or `":memory:"`;
-                default: the setting.
+                default: the setting, which also has the password of the server that it names where
+                a URL leaves it out, as those in dumps do.
             counter: Counts tokens; default: tiktoken where its ranks are at hand, else estimates.
             observer: Told of every committed change.
             thread_memory: Replaces the built-in strategy.
@@ -98,7 +100,7 @@ class HierMem:
             EmbedderMismatchError: The location's vectors are by another embedder.
         """
         settings = _settings(settings, options)
-        place = resolve(_named(location, settings))
+        place = _place(location, settings)
         if not create and not holds_memory(place):
             reason = f"nothing is stored at {place}; create it first, or run: hiermem init"
             raise ConfigurationError("location", reason)
@@ -120,12 +122,16 @@ class HierMem:
 
     @classmethod
     def opened(cls, location: str | os.PathLike[str]) -> HierMem | None:
-        """Return the HierMem this process already holds open at a location, if there is one."""
+        """Return the HierMem this process already holds open at a location, if there is one.
+
+        Args:
+            location: As for `open`; of a server without its password, as a `location` names it.
+        """
         place = resolve(location)
         found = (
             services
             for services in list(_opened)
-            if services.database.location == place and not services.database.is_closed
+            if str(services.database.location) == str(place) and not services.database.is_closed
         )
         services = None if place.is_memory else next(found, None)
         return None if services is None else cls(services)
@@ -301,6 +307,14 @@ def _settings(settings: HierMemSettings | None, options: Options) -> HierMemSett
     if settings is None:
         return HierMemSettings.read(options)
     return HierMemSettings.read({**settings.model_dump(), **options}) if options else settings
+
+
+def _place(location: str | os.PathLike[str] | None, settings: HierMemSettings) -> Location:
+    place = resolve(_named(location, settings))
+    if settings.location is None or place.server is None or place.server.url.password is not None:
+        return place
+    configured = resolve(settings.location)
+    return configured if str(configured) == str(place) else place
 
 
 def _named(

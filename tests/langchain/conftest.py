@@ -30,8 +30,8 @@ def clock():
 
 
 @pytest.fixture
-def location(tmp_path):
-    return tmp_path / "memory"
+def location(durable_location):
+    return durable_location
 
 
 @pytest.fixture
@@ -93,6 +93,7 @@ def run_python(tmp_path):
                 "HOME": str(tmp_path),
                 "PATH": os.environ["PATH"],
                 "PYTHONPATH": os.pathsep.join(SOURCES),
+                **{name: it for name, it in os.environ.items() if name.startswith("HIERMEM_")},
             },
             capture_output=True,
             text=True,

@@ -134,6 +134,7 @@ def test_lc25_no_operation_is_left_without_a_twin():
     assert own == {*TWINS, *TWINS.values()}
 
 
+@pytest.mark.files
 async def test_lc26_no_async_method_blocks_the_loop(hiermem, history):
     with blockbuster_ctx():
         for _ in range(3):
@@ -220,6 +221,7 @@ def test_lc27_many_loops_in_many_threads_share_one_hiermem(hiermem, history):
 
 
 @pytest.mark.timeout(30)
+@pytest.mark.files
 async def test_lc27_set_up_and_reads_return_while_another_writer_holds_the_lock(
     hiermem, location, history
 ):
@@ -256,6 +258,7 @@ async def test_an_awaited_add_that_is_cancelled_is_stored_whole_or_not_at_all(hi
     assert {f"q{number}" for number in range(1, 30, 2)} <= set(stored)
 
 
+@pytest.mark.files
 def test_lc28_ten_thousand_histories_use_the_connections_of_one(hiermem, location):
     opened = []
     event.listen(hiermem._services.database._engine, "connect", lambda *one: opened.append(one))
@@ -272,6 +275,7 @@ def test_lc28_ten_thousand_histories_use_the_connections_of_one(hiermem, locatio
     assert files_of(location) == files
 
 
+@pytest.mark.files
 def test_lc28_histories_used_by_many_threads_share_the_pool(hiermem, location):
     opened = []
     engine = hiermem._services.database._engine

@@ -13,6 +13,8 @@ from langchain_core.runnables import RunnableLambda
 from hiermem_core import BackendError
 from langchain_hiermem import HierMemChatMessageHistory
 
+pytestmark = pytest.mark.files
+
 LONG = "far too long for this disk " * 20_000
 SMALL = "in short"
 

@@ -220,6 +220,7 @@ def test_no_text_names_the_package_of_somebody_else():
         assert not re.search(r"pip install \W*hiermem\b(?!-core)", file.read_text())
 
 
+@pytest.mark.files
 def test_lc32_the_factory_does_no_io(run_python, location):
     assert output_of(run_python(FACTORY_IO, location)) == "[] True\n"
 

@@ -40,9 +40,9 @@ def backend(request):
 
 
 @pytest.fixture
-def hiermem(backend, tmp_path, clock):
+def hiermem(backend, location, clock):
     options = {"backend": backend, "embedder": FakeEmbedder(), "clock": clock}
-    with HierMem.open(tmp_path / "memory", **options) as hiermem:
+    with HierMem.open(location, **options) as hiermem:
         yield hiermem
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from llamaindex.samples import FACT
+from servers import ON_SERVERS
 
 from hiermem_core import FunctionCounter, HierMem
 from hiermem_core.models.events import SearchServed
@@ -16,9 +17,13 @@ def counter():
     return FunctionCounter(str.split, id="words")
 
 
-@pytest.fixture(params=["in_memory", "durable"])
-def location(request, tmp_path):
-    return ":memory:" if request.param == "in_memory" else str(tmp_path / "memory.db")
+@pytest.fixture(params=["durable"] if ON_SERVERS else ["in_memory", "durable"])
+def location(request):
+    return (
+        ":memory:"
+        if request.param == "in_memory"
+        else str(request.getfixturevalue("durable_location"))
+    )
 
 
 @pytest.fixture

@@ -226,8 +226,8 @@ async def test_l50_a_context_that_holds_a_memory_uses_it_and_no_other(make_memor
     assert other.get_all() == []
 
 
-async def test_a_durable_memory_goes_on_as_itself_when_its_context_runs_again(tmp_path):
-    with HierMem.open(tmp_path / "memory.db") as hiermem:
+async def test_a_durable_memory_goes_on_as_itself_when_its_context_runs_again(durable_location):
+    with HierMem.open(durable_location) as hiermem:
         memory = HierMemChatMemoryBuffer.from_defaults(
             tenant=hiermem.tenant("alice"), chat_store_key="trip"
         )

@@ -250,10 +250,9 @@ async def test_a_reset_of_the_memory_leaves_nothing(make_memory, store):
 
 
 @takes_a_store
-async def test_l32_another_memory_on_the_same_session_goes_on(tmp_path):
-    location = tmp_path / "memory.db"
+async def test_l32_another_memory_on_the_same_session_goes_on(durable_location):
     for number in range(2):
-        with HierMem.open(location) as hiermem:
+        with HierMem.open(durable_location) as hiermem:
             store = HierMemDBChatStore(tenant=hiermem.tenant("alice"))
             memory = Memory.from_defaults(session_id="trip", chat_store=store)
             await memory.aput(user(f"message {number}"))
@@ -281,12 +280,11 @@ async def test_dumps_and_copies_have_the_same_messages(store, load):
     assert await loaded.get_messages("trip") == exchange("old")
 
 
-async def test_a_store_is_made_by_its_place_or_in_this_process(tmp_path):
-    location = str(tmp_path / "memory.db")
+async def test_a_store_is_made_by_its_place_or_in_this_process(durable_location):
     for _ in range(2):
-        store = HierMemDBChatStore(location=location, tenant_id="alice")
+        store = HierMemDBChatStore(location=str(durable_location), tenant_id="alice")
         await store.add_message("trip", user("hi"))
 
     assert texts(await store.get_messages("trip")) == ["hi", "hi"]
     assert await HierMemDBChatStore().get_keys() == []
-    HierMem.opened(location).close()
+    HierMem.opened(durable_location).close()

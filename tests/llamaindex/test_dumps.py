@@ -151,7 +151,7 @@ def test_an_empty_memory_is_dumped_and_loaded_too(make_memory):
 
 
 def test_a_dump_names_the_thread_and_holds_turns_of_this_process_only(
-    location, make_memory, tmp_path
+    location, hiermem, make_memory
 ):
     memory = make_memory(token_limit=77, chat_history=exchange("old"))
 
@@ -161,7 +161,7 @@ def test_a_dump_names_the_thread_and_holds_turns_of_this_process_only(
     assert dump == {
         "class_name": "HierMemChatMemoryBuffer",
         "version": 1,
-        "location": None if location == ":memory:" else str(tmp_path / "memory.db"),
+        "location": None if location == ":memory:" else hiermem.location,
         "tenant": "alice",
         "thread_id": "trip",
         "token_limit": 77,

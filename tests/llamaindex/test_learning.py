@@ -39,10 +39,10 @@ def chat(hiermem, count):
 
 @pytest.mark.parametrize("trouble", troubles())
 def test_l12_whatever_the_summariser_does_engines_answer_and_a_good_one_learns_it_all(
-    tmp_path, trouble
+    durable_location, trouble
 ):
     events, options = [], troubles()[trouble]
-    hiermem = HierMem.open(tmp_path, observer=events.append, **options)
+    hiermem = HierMem.open(durable_location, observer=events.append, **options)
     answers = chat(hiermem, 8)
     hiermem.when_idle(0.05 if trouble == "hangs" else SECONDS)
     state = hiermem.tenant("acme").thread("t1").state()
@@ -50,7 +50,7 @@ def test_l12_whatever_the_summariser_does_engines_answer_and_a_good_one_learns_i
     hiermem.close(0.05)
 
     good = ScriptedModel([GOOD])
-    with HierMem.open(tmp_path, chat_model=good) as again:
+    with HierMem.open(durable_location, chat_model=good) as again:
         chat(again, 1)
         assert again.when_idle(SECONDS)
         learned = [seq for call in good.calls for seq in seqs(call)]
@@ -72,7 +72,7 @@ class Silent(MockLLM):
         return answer
 
 
-def test_where_llamaindexs_summary_buffer_loses_turns_ours_does_not(tmp_path):
+def test_where_llamaindexs_summary_buffer_loses_turns_ours_does_not(durable_location):
     spoken = [(f"fact number {n} is {n * n}", f"noted {n}") for n in range(12)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -86,7 +86,7 @@ def test_where_llamaindexs_summary_buffer_loses_turns_ours_does_not(tmp_path):
     kept = str(theirs.get()) + str(theirs.get_all())
     lost = [question for question, _ in spoken if question not in kept]
 
-    with HierMem.open(tmp_path, chat_model=ScriptedModel([""])) as hiermem:
+    with HierMem.open(durable_location, chat_model=ScriptedModel([""])) as hiermem:
         memory = buffer_of(hiermem, 200)
         for question, answer in spoken:
             memory.put(user(question))
@@ -95,7 +95,7 @@ def test_where_llamaindexs_summary_buffer_loses_turns_ours_does_not(tmp_path):
         assert hiermem.when_idle(SECONDS)
         everything = [message.content for message in memory.get_all()]
     good = ScriptedModel([GOOD])
-    with HierMem.open(tmp_path, chat_model=good) as hiermem:
+    with HierMem.open(durable_location, chat_model=good) as hiermem:
         hiermem.updates.resume()
         assert hiermem.when_idle(SECONDS)
 
@@ -104,9 +104,9 @@ def test_where_llamaindexs_summary_buffer_loses_turns_ours_does_not(tmp_path):
     assert [seq for call in good.calls for seq in seqs(call)] == list(range(1, 25))
 
 
-def test_l24_an_exchange_with_tools_is_learned_as_a_plain_transcript(tmp_path):
+def test_l24_an_exchange_with_tools_is_learned_as_a_plain_transcript(durable_location):
     model = ScriptedModel([GOOD])
-    with HierMem.open(tmp_path, chat_model=model, inline_updates=True) as hiermem:
+    with HierMem.open(durable_location, chat_model=model, inline_updates=True) as hiermem:
         memory = buffer_of(hiermem)
         call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
         calling = ChatMessage(
@@ -125,10 +125,10 @@ def test_l24_an_exchange_with_tools_is_learned_as_a_plain_transcript(tmp_path):
     assert records[1]["calls"] == [{"name": "find", "args": {}}]
 
 
-def test_l25_facts_stay_where_a_reply_is_incremental_or_empty(tmp_path):
+def test_l25_facts_stay_where_a_reply_is_incremental_or_empty(durable_location):
     replies = [reply("One.", ["Ada is new", "Bea is not"]), reply("Two.", ["Cem too"]), "", "{}"]
     model = ScriptedModel(replies)
-    with HierMem.open(tmp_path, chat_model=model, inline_updates=True) as hiermem:
+    with HierMem.open(durable_location, chat_model=model, inline_updates=True) as hiermem:
         memory = buffer_of(hiermem)
         facts = []
         for n in range(12):

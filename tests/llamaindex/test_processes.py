@@ -109,8 +109,8 @@ EXIT_CODES = {"ends": 0, "raises": 1, "exits": 7}
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "memory.db"
+def path(durable_location):
+    return durable_location
 
 
 @pytest.fixture

@@ -29,11 +29,11 @@ NESTED = {"year": 2024, "tags": ["a", {"deep": [1, None]}], "by": {"name": "Zoë
 
 
 @pytest.fixture(params=["sqlite", "chroma", "hybrid"])
-def hiermem(request, tmp_path):
+def hiermem(request, durable_location):
     if request.param == "chroma":
         pytest.importorskip("chromadb")
     options = {"backend": request.param, "embedder": FakeEmbedder()}
-    with HierMem.open(tmp_path / "memory", **options) as hiermem:
+    with HierMem.open(durable_location, **options) as hiermem:
         yield hiermem
 
 

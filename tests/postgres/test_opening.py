@@ -243,3 +243,25 @@ def test_e9_a_user_without_the_right_to_create_is_told_so(postgres_server, postg
         HierMem.open(url.render_as_string(hide_password=False))
 
     assert PASSWORD not in shown(refused.value)
+
+
+def test_a_location_that_leaves_the_password_out_names_the_one_that_is_open(filled):
+    with HierMem.open(filled, counter=ApproximateCounter()) as hiermem:
+        found = HierMem.opened(hiermem.location)
+
+        assert PASSWORD not in hiermem.location
+        assert found is not None
+        assert len(found.tenant("acme").thread("t1").turns()) == 2
+
+
+def test_the_setting_has_the_password_that_a_location_leaves_out(filled, monkeypatch):
+    with HierMem.open(filled, counter=ApproximateCounter()) as hiermem:
+        named = hiermem.location
+    with pytest.raises(BackendUnavailableError):
+        HierMem.open(named)
+    monkeypatch.setenv("HIERMEM_LOCATION", filled)
+
+    with HierMem.open(named, counter=ApproximateCounter(), create=False) as hiermem:
+        assert len(hiermem.tenant("acme").thread("t1").turns()) == 2
+    with pytest.raises(BackendUnavailableError):  # another place: it is not asked by that password
+        HierMem.open(f"{named}er", create=False)

@@ -211,6 +211,7 @@ def size_of(folder):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.files
 def test_lc36_bytes_grow_linearly_and_no_checkpoint_holds_what_was_recalled(location):
     saver = InMemorySaver()
     config = {"configurable": {"thread_id": "t1"}}

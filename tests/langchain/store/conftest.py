@@ -12,9 +12,9 @@ BACKENDS = ("sqlite", "chroma", "hybrid")
 
 
 @pytest.fixture(params=BACKENDS)
-def hiermem(request, tmp_path, clock):
+def hiermem(request, location, clock):
     options = {"backend": request.param, "embedder": FakeEmbedder(), "clock": clock}
-    with HierMem.open(tmp_path / "memory", **options) as hiermem:
+    with HierMem.open(location, **options) as hiermem:
         yield hiermem
 
 

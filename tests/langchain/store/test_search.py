@@ -35,12 +35,12 @@ class Words(Embeddings):
 
 
 @pytest.fixture
-def opened(tmp_path, clock):
+def opened(location, clock):
     handles = []
 
     def open_one(**options):
         given = {"embedder": FakeEmbedder(DIMENSIONS), "clock": clock}
-        handle = HierMem.open(tmp_path / "memory", **given | options)
+        handle = HierMem.open(location, **given | options)
         handles.append(handle)
         return handle
 

@@ -13,9 +13,9 @@ MINUTE = 60
 
 
 @pytest.fixture(params=["sqlite", "hybrid", "in_memory"])
-def hiermem(request, tmp_path, clock):
+def hiermem(request, location, clock):
     options = {"backend": request.param, "embedder": FakeEmbedder(), "clock": clock}
-    with HierMem.open(tmp_path / "memory", **options) as hiermem:
+    with HierMem.open(location, **options) as hiermem:
         yield hiermem
 
 
