@@ -52,9 +52,9 @@ class HierMemStore(BaseStore):
     """Items of LangGraph, each an entry of HierMem: on disk, shared by processes, found by meaning.
 
     A view: it opens and closes nothing, and does nothing when made. An item is an entry with a
-    key; its value is the entry's metadata, and held to the same limits. Labels are compared whole,
-    a filter takes a key literally, and nothing raises because of what is stored. Expired items are
-    absent at once; no thread sweeps.
+    key; its value is the entry's metadata, held to the same limits and readable whatever the codec,
+    since filters ask for it. Labels are compared whole, a filter takes a key literally, and nothing
+    raises because of what is stored. Expired items are absent at once; no thread sweeps.
 
     The HierMem's embedder makes the vectors. Without one `index["embed"]` does, and where there is
     none either, a query ranks by its words. Every text that an index path yields has a vector of

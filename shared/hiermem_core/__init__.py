@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     )
     from hiermem_core.context.memory_block import memory_block
     from hiermem_core.embedding.adapters import as_embedder
+    from hiermem_core.encryption import FernetCodec
     from hiermem_core.errors import (
         BackendError,
         BackendUnavailableError,
@@ -124,6 +125,7 @@ if TYPE_CHECKING:
     from hiermem_core.protocols import (
         ChatModel,
         Clock,
+        Codec,
         Embedder,
         Observer,
         ThreadMemory,
@@ -163,6 +165,7 @@ __all__ = [
     "ChatModel",
     "Clock",
     "ClosedError",
+    "Codec",
     "Completion",
     "ComponentHealth",
     "ConfigurationError",
@@ -179,6 +182,7 @@ __all__ = [
     "Fact",
     "FailedRow",
     "Failure",
+    "FernetCodec",
     "ForgetReceipt",
     "FunctionCounter",
     "Health",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hiermem_core.models.quotas import Quota
     from hiermem_core.models.redaction import Redactor
-    from hiermem_core.protocols import Clock, Observer, ThreadMemory, UsageGuard
+    from hiermem_core.protocols import Clock, Codec, Observer, ThreadMemory, UsageGuard
     from hiermem_core.service.vectorising import OnEmbedderChange
 
 
@@ -25,6 +25,7 @@ class Given:
     embedder: Any = None
     quota: Quota | None = None
     redactor: Redactor | None = None
+    codec: Codec | None = None
     tracer_provider: Any = None
     meter_provider: Any = None
     on_embedder_change: OnEmbedderChange = "raise"

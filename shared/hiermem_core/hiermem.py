@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from hiermem_core.models.redaction import Redactor
     from hiermem_core.models.results import DoctorReport, ReindexReport
     from hiermem_core.pool import Pool
-    from hiermem_core.protocols import Clock, Observer, ThreadMemory, TokenCounter, UsageGuard
+    from hiermem_core.protocols import (
+        Clock,
+        Codec,
+        Observer,
+        ThreadMemory,
+        TokenCounter,
+        UsageGuard,
+    )
     from hiermem_core.service.vectorising import OnEmbedderChange
     from hiermem_core.settings import HierMemSettings, Options
     from hiermem_core.storage.location import Location
@@ -60,6 +67,7 @@ class HierMem:
         usage_guard: UsageGuard | None = None,
         embedder: Any = None,
         redactor: Redactor | None = None,
+        codec: Codec | None = None,
         quota: Quota | None = None,
         tracer_provider: Any = None,
         meter_provider: Any = None,
@@ -84,6 +92,8 @@ class HierMem:
                 texts to vectors; default: the local one, where the extra `embed` is installed.
             redactor: Sees every text before it is kept, embedded, sent to a chat model, logged or
                 traced, and returns what stands in its place, or a `Reject`.
+            codec: Encodes what a location holds from its creation on, such as a `FernetCodec`;
+                nothing is searched by keywords then.
             quota: What each tenant may keep and write.
             tracer_provider: Of OpenTelemetry; default: the global one, where the application has
                 set one before.
@@ -93,7 +103,8 @@ class HierMem:
             settings: Read from the environment when `None`; `options` win over it.
 
         Raises:
-            ConfigurationError: The location or an option cannot be used.
+            ConfigurationError: The location or an option cannot be used, or the location was made
+                with another codec, or with none.
             MissingExtraError: The backend needs an extra that is not installed.
             MigrationError: The location was written by a newer version.
             BackendUnavailableError: The server cannot be reached.
@@ -113,6 +124,7 @@ class HierMem:
             usage_guard=usage_guard,
             embedder=embedder,
             redactor=redactor,
+            codec=codec,
             quota=quota,
             tracer_provider=tracer_provider,
             meter_provider=meter_provider,

@@ -113,6 +113,21 @@ class ChatModel(Protocol):
         """
 
 
+@runtime_checkable
+class Codec(Protocol):
+    """Encode what is kept, such as by encryption, and decode it again.
+
+    Called from any thread, within transactions. What it raises is told by the type alone, since its
+    text might hold content.
+    """
+
+    def encode(self, text: str) -> str:
+        """Return a text that a database takes: no NUL, no lone surrogate."""
+
+    def decode(self, text: str) -> str:
+        """Return the text that `encode` was given; raise where the text is not what it made."""
+
+
 class UsageGuard(Protocol):
     """Allow or deny calls of a chat model, and hear what they took."""
 

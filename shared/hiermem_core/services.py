@@ -12,6 +12,7 @@ from hiermem_core.backends.tenants import turn_generation_of
 from hiermem_core.clock import SystemClock
 from hiermem_core.embedding.adapters import as_embedder
 from hiermem_core.embedding.minilm import default_embedder
+from hiermem_core.encryption import codec_in_use
 from hiermem_core.errors import InvalidInputError, MissingExtraError
 from hiermem_core.learning.chat_models import as_chat_model
 from hiermem_core.models.moments import to_milliseconds
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from hiermem_core.learning.strategies import Strategies
     from hiermem_core.learning.updates import UpdateQueue
     from hiermem_core.models.events import Event
-    from hiermem_core.protocols import ChatModel, Clock, Embedder, Observer
+    from hiermem_core.protocols import ChatModel, Clock, Codec, Embedder, Observer
     from hiermem_core.recall.recaller import Recaller
     from hiermem_core.service.collaborators import Collaborators
     from hiermem_core.service.health import HealthCheck
@@ -122,7 +123,7 @@ def build(location: Location, settings: HierMemSettings, given: Given) -> Servic
         with_content=settings.trace_content,
     )
     is_new = not location.exists
-    database = _prepared(location, settings, clock)
+    database = _prepared(location, settings, clock, given.codec)
     try:
         wiring = Wiring(
             database,
@@ -182,7 +183,7 @@ def _embedder_for(settings: HierMemSettings, embedder: Any) -> Embedder | None:
 
 
 def _with_defaults(given: Given, settings: HierMemSettings) -> Given:
-    """Return what was given, and the redactor and quota that the settings name where none was."""
+    """Return what was given, and what the settings say where it was not."""
     redactor, quota = given.redactor, given.quota
     if redactor is None and settings.redactor is not None:
         redactor = object_at(settings.redactor, setting="redactor")
@@ -191,7 +192,8 @@ def _with_defaults(given: Given, settings: HierMemSettings) -> Given:
     limits = (settings.quota_entries, settings.quota_bytes, settings.quota_writes_per_minute)
     if quota is None and any(limit is not None for limit in limits):
         quota = Quota(*limits)
-    return replace(given, redactor=redactor, quota=quota)
+    codec = codec_in_use(given.codec, settings)
+    return replace(given, redactor=redactor, quota=quota, codec=codec)
 
 
 def _chat_model_for(settings: HierMemSettings, chat_model: Any) -> ChatModel | None:
@@ -215,7 +217,9 @@ def _as_counter(counter: Any) -> TokenCounter | None:
     return FunctionCounter(counter, id=getattr(counter, "__qualname__", type(counter).__name__))
 
 
-def _prepared(location: Location, settings: HierMemSettings, clock: Clock) -> Database:
+def _prepared(
+    location: Location, settings: HierMemSettings, clock: Clock, codec: Codec | None
+) -> Database:
     database = Database(
         location,
         durability=settings.durability,
@@ -224,7 +228,7 @@ def _prepared(location: Location, settings: HierMemSettings, clock: Clock) -> Da
         pool_size=settings.pool_size,
     )
     try:
-        prepare(database, now_ms=to_milliseconds(clock.now()))
+        prepare(database, now_ms=to_milliseconds(clock.now()), codec=codec)
     except BaseException:  # no database stays open, whatever it is
         database.close()
         raise

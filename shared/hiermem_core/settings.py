@@ -86,6 +86,8 @@ class HierMemSettings(BaseSettings):
         audit: Record who did what to which ids, in a log that only grows.
         audit_reads: Record reads in it too.
         redactor: Sees every text unless one is given: `package.module:name`, as an import path.
+        encryption_key: Of a `FernetCodec`, unless a codec is given; several with commas between,
+            the newest first.
         quota_entries: Of each tenant, unless a quota is given; see `Quota`.
         quota_bytes: As `quota_entries`.
         quota_writes_per_minute: As `quota_entries`.
@@ -130,6 +132,7 @@ class HierMemSettings(BaseSettings):
     audit: bool = False
     audit_reads: bool = False
     redactor: str | None = None
+    encryption_key: str | None = Field(default=None, repr=False)
     quota_entries: int | None = Field(default=None, ge=0)
     quota_bytes: int | None = Field(default=None, ge=0)
     quota_writes_per_minute: int | None = Field(default=None, ge=0)

@@ -13,7 +13,7 @@ from hiermem_core.backends.in_memory import InMemoryBackend
 from hiermem_core.backends.in_memory_mending import InMemoryMending
 from hiermem_core.backends.matrices import Matrices
 from hiermem_core.backends.mending import Mending
-from hiermem_core.backends.modes import INDEX_THRESHOLDS, MODES
+from hiermem_core.backends.modes import BY_WORDS, INDEX_THRESHOLDS, MODES
 from hiermem_core.backends.planner import Planner
 from hiermem_core.backends.quotas import Quotas
 from hiermem_core.backends.sql import SqlBackend
@@ -173,7 +173,7 @@ class Wiring:
         )
         return SqlBackend(
             settings.backend,
-            MODES[settings.backend],
+            MODES[settings.backend] - (BY_WORDS if self.database.is_sealed else frozenset()),
             self.database,
             vectors=self.vectors,
             search=search,

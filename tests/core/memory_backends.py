@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hiermem_core import ApproximateCounter, HierMem
+from hiermem_core import ApproximateCounter, FernetCodec, HierMem
+
+CODEC = FernetCodec(FernetCodec.generate_key())
 
 OPTIONS = {
     "in_memory": {"backend": "in_memory"},
@@ -20,6 +22,8 @@ OPTIONS = {
         "index_threshold": 0,
         "exact_limit": 0,
     },
+    "sealed": {"backend": "hybrid", "codec": CODEC},
+    "postgres_sealed": {"backend": "hybrid", "generation_check_seconds": 0, "codec": CODEC},
 }
 """By name; on the `indexed` ones the approximate index answers whatever it can."""
 

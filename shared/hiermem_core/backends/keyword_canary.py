@@ -6,7 +6,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from hiermem_core.backends.keywords import add_keywords, remove_keywords, rows_with
+from hiermem_core.backends.keywords import keyword_index, remove_keywords, rows_with
 from hiermem_core.errors import BackendError
 from hiermem_core.models.health import ComponentHealth
 
@@ -34,7 +34,7 @@ def keyword_health(database: Database) -> ComponentHealth:
 def _passes(connection: Connection) -> bool:
     number = -1 - secrets.randbelow(1 << 62)  # rows of tenants have numbers above 0
     word = f"canary{secrets.token_hex(8)}"
-    add_keywords(connection, [(number, f"t{_NOBODY}", word)])
+    keyword_index(connection).add(connection, [(number, f"t{_NOBODY}", word)])
     is_found = rows_with(connection, _NOBODY, word, limit=1) == 1
     remove_keywords(connection, [number])
     return is_found

@@ -16,6 +16,7 @@ from sqlalchemy import column, table
 
 from hiermem_core.backends.keywords_fts5 import Fts5Keywords
 from hiermem_core.backends.keywords_tsvector import TsvectorKeywords
+from hiermem_core.storage.sealing import seal_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -101,7 +102,9 @@ def turn_scope(tenant: int, thread: int) -> str:
 
 
 def add_keywords(connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
-    """Add rows: number, scope and body."""
+    """Add rows: number, scope and body; without their words where content is sealed."""
+    if seal_of(connection.dialect) is not None:
+        rows = [(number, scope, "") for number, scope, _ in rows]
     keyword_index(connection).add(connection, rows)
 
 

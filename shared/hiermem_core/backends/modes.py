@@ -10,5 +10,8 @@ MODES: dict[str, frozenset[str]] = {
 }
 """The modes each backend has an index for."""
 
+BY_WORDS = frozenset({"keyword", "hybrid"})
+"""Those that need a keyword index, which holds no words where a codec encodes what is kept."""
+
 INDEX_THRESHOLDS = {"chroma": 0, "hybrid": 16_000}
 """Vectors a tenant may have before they are kept in the vector index, unless a setting says."""

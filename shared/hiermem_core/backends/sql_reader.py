@@ -35,6 +35,7 @@ from hiermem_core.models.plain import load_json
 from hiermem_core.storage.database import slices
 from hiermem_core.storage.given import as_given
 from hiermem_core.storage.run_tables import patterns
+from hiermem_core.storage.sealing import seal_of
 from hiermem_core.storage.tables import is_derived, memory_entries, vectors
 
 if TYPE_CHECKING:
@@ -86,9 +87,11 @@ class SqlReader:
 
     def by_digest(self, digests: Collection[str]) -> Mapping[str, Kept]:
         """Return for each digest the first entry that bears it."""
+        seal = seal_of(self.connection.dialect)
+        stored = {digest if seal is None else seal.blinded(digest): digest for digest in digests}
         result: dict[str, Kept] = {}
-        for row in self._found(KEPT_BY_DIGEST, digests):
-            result.setdefault(row[-1], kept_of(row[:-1]))
+        for row in self._found(KEPT_BY_DIGEST, stored):
+            result.setdefault(stored[row[-1]], kept_of(row[:-1]))
         return result
 
     def by_number(self, numbers: Collection[int]) -> Mapping[int, Kept]:

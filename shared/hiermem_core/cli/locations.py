@@ -149,7 +149,8 @@ def _check_backend(backend: str | None) -> None:
 
 def _replaced(place: str, *, dry_run: bool, yes: bool) -> "RestoreReport | None":
     """Put an empty memory in the place of one that holds something; `None`: none does."""
-    from hiermem_core.exporting.restoring import start_anew  # noqa: PLC0415 - not for --help
+    from hiermem_core.encryption import codec_in_use  # noqa: PLC0415 - not for --help
+    from hiermem_core.exporting.restoring import start_anew  # noqa: PLC0415 - as above
     from hiermem_core.models.moments import to_milliseconds  # noqa: PLC0415 - as above
 
     now_ms = to_milliseconds(datetime.now(UTC))
@@ -158,7 +159,10 @@ def _replaced(place: str, *, dry_run: bool, yes: bool) -> "RestoreReport | None"
     if replaced is None:
         return None
     ask(REPLACE.format(place), lambda: replaced, dry_run=dry_run, yes=yes)
-    return found if dry_run else start_anew(place, now_ms=now_ms)
+    if dry_run:
+        return found
+    codec = codec_in_use(None, core.HierMemSettings.read())
+    return start_anew(place, now_ms=now_ms, codec=codec)
 
 
 def _would(place: str, replaced: str | None, *, created: bool) -> str:

@@ -44,6 +44,8 @@ from hiermem_core.vector_index.ownership import Ownership
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from hiermem_core.protocols import Codec
+
 _CHUNK = 1024 * 1024
 _PATIENCE = 1.0
 _BESIDE = ("-wal", "-shm", "-journal")
@@ -138,9 +140,16 @@ def restore_backup(
 
 
 def start_anew(
-    location: str | os.PathLike[str], *, now_ms: int, dry_run: bool = False
+    location: str | os.PathLike[str],
+    *,
+    now_ms: int,
+    codec: Codec | None = None,
+    dry_run: bool = False,
 ) -> RestoreReport:
     """Give a location an empty memory; what it holds is kept beside it as a backup.
+
+    Args:
+        codec: Encodes what is kept from now on.
 
     Raises:
         ConfigurationError: What is there is no memory.
@@ -153,7 +162,7 @@ def start_anew(
     with _draft_beside(database) as draft:
         fresh = Database(Location(draft))
         try:
-            prepare(fresh, now_ms=now_ms)
+            prepare(fresh, now_ms=now_ms, codec=codec)
         finally:
             fresh.close()
         kept = _put(draft, place, database, standing, "before-init")

@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 from hiermem_core.models.plain import dump_json, load_json
 from hiermem_core.service.derivation import remove_with_derived
 from hiermem_core.storage.database import slices
+from hiermem_core.storage.sealing import seal_of
 from hiermem_core.storage.tables import threads, turns
 from hiermem_core.threads import reading
 from hiermem_core.threads.notes import erase_notes, notes_of
@@ -136,9 +137,11 @@ def _turns_of_user(
     query = (
         select(_H.thread_id, _T.seq, _T.body)
         .join(turns, _T.thread == _H.number)
-        .where(_H.tenant == tenant, _T.body.contains(said, autoescape=True))
+        .where(_H.tenant == tenant, _T.body.is_not(None))
         .order_by(_H.number, _T.seq)
     )
+    if seal_of(connection.dialect) is None:  # else each is looked at
+        query = query.where(_T.body.contains(said, autoescape=True))
     found: dict[str, list[int]] = defaultdict(list)
     for thread_id, seq, body in connection.execute(query):
         if _is_of_user(body, user_id, said):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hiermem_core.exporting.report import ExportReport
+    from hiermem_core.protocols import Codec
     from hiermem_core.tenant import Tenant
 
 _ATTEMPTS = 2
@@ -91,6 +92,8 @@ def move_memories(
     target: str | os.PathLike[str],
     *,
     tenant: str | None = None,
+    source_codec: Codec | None = None,
+    target_codec: Codec | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> MoveReport:
     """Bring all that a location holds to another one, and verify that it is the same at both.
@@ -101,6 +104,9 @@ def move_memories(
 
     Args:
         tenant: Only this one; default: all.
+        source_codec: What the source was made with; default: as the settings say.
+        target_codec: Encodes what the target holds, from its creation on; default: as the settings
+            say.
         progress: Told what share is done, from 0 to 1.
 
     Raises:
@@ -111,8 +117,8 @@ def move_memories(
     if resolve(source) == resolve(target):
         raise ConfigurationError("target", "is the source; name another location")
     with (
-        HierMem.open(source, create=False, local_embedder=False, chat_model=None) as here,
-        HierMem.open(target, local_embedder=False, chat_model=None) as there,
+        HierMem.open(source, create=False, codec=source_codec, local_embedder=False) as here,
+        HierMem.open(target, codec=target_codec, local_embedder=False) as there,
     ):
         names = _tenants_of(here) if tenant is None else [check_name("tenant", tenant)]
         moved = []

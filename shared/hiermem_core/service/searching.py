@@ -112,13 +112,13 @@ class EntrySearch:
             self._refuse(str(query.mode))
 
     def _refuse(self, mode: str) -> None:
-        has_index = mode in self._backend.modes
-        remedy = (
-            'give an embedder, or install "hiermem-core[embed]"'
-            if has_index
-            else f'use backend="hybrid", or one of the modes {", ".join(sorted(self.modes))}'
-        )
-        raise UnsupportedSearchError(mode, self._backend.name, remedy)
+        backend = self._backend
+        if mode in backend.modes:
+            remedy = 'give an embedder, or install "hiermem-core[embed]"'
+        else:  # a hybrid backend lacks a mode where a codec encodes what is kept
+            other = "" if backend.name == "hybrid" else 'backend="hybrid", or '
+            remedy = f"use {other}one of the modes {', '.join(sorted(self.modes))}"
+        raise UnsupportedSearchError(mode, backend.name, remedy)
 
     def _listed_hits(
         self, query: MemoryQuery, restrictions: Restrictions, now: datetime

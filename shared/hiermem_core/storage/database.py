@@ -25,6 +25,7 @@ from hiermem_core.models.health import ComponentHealth, Health
 from hiermem_core.storage import tables
 from hiermem_core.storage.forking import gate
 from hiermem_core.storage.postgres import Postgres
+from hiermem_core.storage.sealing import Seal, seal_of, sealed_by
 from hiermem_core.storage.sqlite import Sqlite
 
 if TYPE_CHECKING:
@@ -85,6 +86,15 @@ class Database:
         self._facts = self._dialect.facts
         self._failures: tuple[type[Exception], ...] = (DBAPIError, *self._dialect.errors)
         renewed_after_fork(self)
+
+    @property
+    def is_sealed(self) -> bool:
+        """Tell whether a codec encodes what is kept."""
+        return seal_of(self._engine.dialect) is not None
+
+    def seal(self, seal: Seal) -> None:
+        """Have content sealed, and opened again. Call it before any of it is read or written."""
+        sealed_by(self._engine.dialect, seal)
 
     @property
     def dialect_name(self) -> str:

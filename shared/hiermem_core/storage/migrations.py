@@ -15,6 +15,7 @@ from hiermem_core.storage.audit_table import audit
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.keyword_tables import create_keyword_tables
 from hiermem_core.storage.run_tables import patterns, sessions, trajectories
+from hiermem_core.storage.sealing import make_seal, unsealed
 from hiermem_core.storage.sizes import entry_bytes, sum_of, turn_bytes
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from hiermem_core.protocols import Codec
     from hiermem_core.storage.location import Location
 
 SCHEMA_VERSION = 7
@@ -134,16 +136,22 @@ Servers began with schema 4: from that on a step runs on every engine, so it add
 """
 
 
-def prepare(database: Database, *, now_ms: int) -> None:
+def prepare(database: Database, *, now_ms: int, codec: Codec | None = None) -> None:
     """Create the schema, or migrate an older one after a backup.
 
+    Args:
+        codec: Seals what a location holds, from its creation on.
+
     Raises:
-        ConfigurationError: The file is another program's database. It is unchanged.
+        ConfigurationError: The file is another program's database, or was made without the codec,
+            or with another one. It is unchanged.
         MigrationError: The location was written by a newer version, or a step is missing.
     """
     with database.read() as connection:
         stored = stored_version(connection)
         _check_ours(connection, stored)
+    if stored is not None:
+        _unseal(database, codec)
     if stored == SCHEMA_VERSION:
         return
     if stored is not None:
@@ -151,7 +159,16 @@ def prepare(database: Database, *, now_ms: int) -> None:
         backup(database.location.database, stored)
     database.prepare()
     with database.write() as connection:
-        _bring_up(connection, now_ms)
+        _bring_up(connection, now_ms, codec)
+    if stored is None:
+        _unseal(database, codec)
+
+
+def _unseal(database: Database, codec: Codec | None) -> None:
+    with database.read() as connection:
+        seal = unsealed(connection, codec, tables.metadata)
+    if seal is not None:
+        database.seal(seal)
 
 
 def holds_memory(location: Location) -> bool:
@@ -186,13 +203,15 @@ def _check_ours(connection: Connection, stored: int | None) -> None:
         raise ConfigurationError("location", reason)
 
 
-def _bring_up(connection: Connection, now_ms: int) -> None:
+def _bring_up(connection: Connection, now_ms: int, codec: Codec | None) -> None:
     stored = stored_version(connection)
     if stored is None:
         _create_all(connection)
         facts = {_VERSION_KEY: str(SCHEMA_VERSION), "created_at": str(now_ms)}
         rows = [{"key": k, "value": v, "updated_at": now_ms} for k, v in facts.items()]
         connection.execute(insert(tables.metadata), rows)
+        if codec is not None:
+            make_seal(connection, codec, tables.metadata, now_ms=now_ms)
         return
     _check_path(stored)  # another process may have migrated meanwhile, by a newer library
     for version in range(stored, SCHEMA_VERSION):

@@ -8,6 +8,8 @@ from sqlalchemy import BigInteger
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import GenericFunction
 
+from hiermem_core.storage.sealing import Sealed, seal_of
+
 
 class Each(GenericFunction[Any]):
     """The items of a JSON array, a row each, in a column `value`."""
@@ -26,7 +28,7 @@ class Plain(GenericFunction[Any]):
 
 
 class ByteLength(GenericFunction[int]):
-    """How many bytes of UTF-8 a text has."""
+    """How many bytes of UTF-8 a text has; of a sealed one, had."""
 
     name = "byte_length"
     package = "hiermem"
@@ -76,12 +78,23 @@ def _item_in_postgres(element: Item, compiler: Any, **options: Any) -> str:
 
 @compiles(ByteLength, "sqlite")
 def _byte_length_in_sqlite(element: ByteLength, compiler: Any, **options: Any) -> str:
-    return f"length(CAST({compiler.process(element.clauses, **options)} AS BLOB))"
+    text = compiler.process(element.clauses, **options)
+    if _is_sealed(element, compiler):
+        return f"CAST({text} AS INTEGER)"  # of what it begins with
+    return f"length(CAST({text} AS BLOB))"
 
 
 @compiles(ByteLength, "postgresql")
 def _byte_length_in_postgres(element: ByteLength, compiler: Any, **options: Any) -> str:
-    return f"octet_length({compiler.process(element.clauses, **options)})"
+    text = compiler.process(element.clauses, **options)
+    if _is_sealed(element, compiler):
+        return f"CAST(split_part({text}, ':', 1) AS bigint)"
+    return f"octet_length({text})"
+
+
+def _is_sealed(element: ByteLength, compiler: Any) -> bool:
+    (column,) = element.clauses
+    return isinstance(column.type, Sealed) and seal_of(compiler.dialect) is not None
 
 
 def _cast(element: Any) -> str:

@@ -15,6 +15,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from hiermem_core.storage.sealing import Sealed
 from hiermem_core.storage.tables import TEXT, schema
 
 patterns = Table(
@@ -23,7 +24,7 @@ patterns = Table(
     Column("tenant", TEXT, nullable=False),
     Column("id", TEXT, nullable=False),
     Column("name", TEXT, nullable=False),
-    Column("pattern_data", TEXT, nullable=False),
+    Column("pattern_data", Sealed, nullable=False),
     Column("confidence", Double, nullable=False, server_default="0.5"),
     Column("uses", BigInteger, nullable=False, server_default="0"),
     Column("created_at", BigInteger, nullable=False),
@@ -44,7 +45,7 @@ sessions = Table(
     schema,
     Column("tenant", TEXT, nullable=False),
     Column("id", TEXT, nullable=False),
-    Column("session_data", TEXT, nullable=False),
+    Column("session_data", Sealed, nullable=False),
     Column("started_at", BigInteger, nullable=False),
     Column("ended_at", BigInteger),
     Column("status", TEXT, nullable=False),
@@ -73,10 +74,10 @@ trajectories = Table(
     Column("id", TEXT, nullable=False),
     Column("session_id", TEXT, nullable=False),
     Column("step", Integer, nullable=False),
-    Column("state", TEXT),
-    Column("action", TEXT, nullable=False),
+    Column("state", Sealed),
+    Column("action", Sealed, nullable=False),
     Column("reward", Double),
-    Column("next_state", TEXT),
+    Column("next_state", Sealed),
     Column("created_at", BigInteger, nullable=False),
     CheckConstraint("step >= 1", name="step_counts"),
     PrimaryKeyConstraint("tenant", "id"),

@@ -21,6 +21,8 @@ from sqlalchemy import (
     literal_column,
 )
 
+from hiermem_core.storage.sealing import Blinded, Sealed
+
 schema = MetaData()
 
 TEXT = Text().with_variant(Text(collation="C"), "postgresql")
@@ -67,9 +69,9 @@ turns = Table(
     Column("call_seq", Integer),
     Column("revision", Integer, nullable=False),
     Column("role", TEXT, nullable=False),
-    Column("content", TEXT),
-    Column("body", TEXT),
-    Column("dump", TEXT),
+    Column("content", Sealed(has_placeholder=True)),
+    Column("body", Sealed(has_placeholder=True)),
+    Column("dump", Sealed(has_placeholder=True)),
     Column("tokens", TEXT, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("thread", "archived", "seq"),
@@ -117,8 +119,8 @@ notes = Table(
         primary_key=True,
         autoincrement=False,
     ),
-    Column("summary", TEXT, nullable=False),
-    Column("facts", TEXT, nullable=False),
+    Column("summary", Sealed, nullable=False),
+    Column("facts", Sealed, nullable=False),
     Column("turn_count", Integer, nullable=False),
     Column("epoch", Integer, nullable=False),
     Column("reset_seq", Integer, nullable=False, server_default="0"),
@@ -158,7 +160,7 @@ searchable = Table(
     Column("author", TEXT),
     Column("words", Integer),
     Column("is_question", Boolean),
-    Column("caption", TEXT),
+    Column("caption", Sealed),
     Column("created_at", BigInteger),
     UniqueConstraint("thread", "seq"),
     UniqueConstraint("thread", "position"),
@@ -195,7 +197,7 @@ memory_entries = Table(
     Column("id", TEXT, nullable=False),
     Column("namespace", TEXT, nullable=False),
     Column("key", TEXT),
-    Column("value", TEXT, nullable=False),
+    Column("value", Sealed, nullable=False),
     Column("type", TEXT, nullable=False),
     Column("tags", TEXT, nullable=False),
     Column("metadata", TEXT, nullable=False),
@@ -209,8 +211,8 @@ memory_entries = Table(
     Column("trust", Double, nullable=False),
     Column("derived_from", TEXT, nullable=False),
     Column("user_id", TEXT),
-    Column("digest", TEXT),
-    Column("passages", TEXT),
+    Column("digest", Blinded),
+    Column("passages", Sealed),
     Column("is_stale", Boolean, nullable=False, server_default=false()),
     CheckConstraint("type IN ('episodic', 'semantic', 'procedural', 'working')", name="known_type"),
     UniqueConstraint("tenant", "id"),

@@ -17,6 +17,7 @@ from hiermem_core.models.turns import (
     is_standing,
     source_of_role,
 )
+from hiermem_core.storage.sealing import Undecodable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,7 +74,7 @@ def _turn_of(row: Sequence[Any]) -> Turn:
     )
     if role not in ROLES:
         raise ValueError(role)
-    if content is not None and not isinstance(content, str):
+    if isinstance(content, Undecodable) or not (content is None or isinstance(content, str)):
         raise TypeError("content")
     facts = _facts(body)
     return Turn(
