@@ -13,7 +13,11 @@ from postgres_server import (  # noqa: F401 - fixtures of all tests
     postgres_server,
     postgres_url,
 )
-from servers import durable_location, only_those_with_a_location  # noqa: F401 - a fixture of all tests
+from servers import (  # noqa: F401 - fixtures of all tests
+    durable_location,
+    only_those_with_a_location,
+    servers,
+)
 
 settings.register_profile(
     "ordinary", max_examples=25, derandomize=True, deadline=None, database=None

@@ -12,19 +12,24 @@ import os
 import pytest
 
 ON_SERVERS = bool(os.environ.get("TEST_ON_SERVERS"))
+SETTINGS = {"INDEX_THRESHOLD": "0", "EXACT_LIMIT": "0", "GENERATION_CHECK_SECONDS": "0"}
+"""Every search by meaning is the Chroma server's; what others commit is seen at once."""
+
+
+@pytest.fixture
+def servers(postgres_location, chroma_server, monkeypatch):
+    """Return a location on a PostgreSQL server, whose vectors are on a Chroma server."""
+    facts = {**SETTINGS, "CHROMA": chroma_server.url}
+    facts["LOCATION"] = postgres_location  # has the password, which dumps leave out
+    for name, value in facts.items():
+        monkeypatch.setenv(f"HIERMEM_{name}", value)
+    return postgres_location
 
 
 @pytest.fixture
 def durable_location(request, tmp_path):
     """Return a location where nothing is stored yet, and that outlives a process."""
-    if not ON_SERVERS:
-        return tmp_path / "memory"
-    monkeypatch = request.getfixturevalue("monkeypatch")
-    location = request.getfixturevalue("postgres_location")
-    monkeypatch.setenv("HIERMEM_CHROMA", request.getfixturevalue("chroma_server").url)
-    monkeypatch.setenv("HIERMEM_LOCATION", location)  # dumps do not hold the password
-    monkeypatch.setenv("HIERMEM_GENERATION_CHECK_SECONDS", "0")  # another handle's writes show
-    return location
+    return request.getfixturevalue("servers") if ON_SERVERS else tmp_path / "memory"
 
 
 def only_those_with_a_location(items):

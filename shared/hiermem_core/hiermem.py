@@ -137,13 +137,14 @@ class HierMem:
         """Return the HierMem this process already holds open at a location, if there is one.
 
         Args:
-            location: As for `open`; of a server without its password, as a `location` names it.
+            location: As for `open`; the password of a server's may be left out, as `location`
+                leaves it out.
         """
         place = resolve(location)
         found = (
             services
             for services in list(_opened)
-            if str(services.database.location) == str(place) and not services.database.is_closed
+            if services.database.location.is_named_by(place) and not services.database.is_closed
         )
         services = None if place.is_memory else next(found, None)
         return None if services is None else cls(services)
@@ -323,10 +324,10 @@ def _settings(settings: HierMemSettings | None, options: Options) -> HierMemSett
 
 def _place(location: str | os.PathLike[str] | None, settings: HierMemSettings) -> Location:
     place = resolve(_named(location, settings))
-    if settings.location is None or place.server is None or place.server.url.password is not None:
+    if settings.location is None or place.server is None:
         return place
     configured = resolve(settings.location)
-    return configured if str(configured) == str(place) else place
+    return configured if configured.is_named_by(place) else place
 
 
 def _named(

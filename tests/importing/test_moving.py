@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from importing.moved import TENANTS, fill, opened
 
-from hiermem_core import ApproximateCounter, HierMem
 from hiermem_core.errors import ConfigurationError, ConflictError
 from hiermem_core.importing.moving import move_memories
-from hiermem_core.testing import FakeEmbedder, FaultPlan, InjectedFault, ScriptedModel
-from hiermem_core.testing.contracts.learning_base import reply, talk_in
-
-
-def opened(location, **options):
-    return HierMem.open(location, counter=ApproximateCounter(), **options)
+from hiermem_core.testing import FakeEmbedder, FaultPlan, InjectedFault
 
 
 @pytest.fixture
 def source(tmp_path):
-    """Give a location of two tenants with entries, archived turns, notes and vectors."""
-    location = tmp_path / "source"
-    model = ScriptedModel([reply("They spoke.", ["a fact"])])
-    given = {"embedder": FakeEmbedder(16), "chat_model": model, "inline_updates": True}
-    with opened(location, **given) as hiermem:
-        for name in ("acme", "größe/日本 🙂"):
-            tenant = hiermem.tenant(name)
-            thread = talk_in(tenant.thread("t1"), 6)
-            thread.append([{"role": "user", "content": "put away"}], status="archived")
-            tenant.memory.bulk_insert(
-                {"content": f"fact {n} é日🙂", "id": f"e{n}", "tags": ["t"], "metadata": {"n": n}}
-                for n in range(20)
-            )
-            tenant.remember("under a key", namespace="a/b", key="k", ttl=10_000)
-            tenant.memory.wait_for_index()
-    return location
+    fill(tmp_path / "source")
+    return tmp_path / "source"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -48,7 +29,7 @@ def test_all_tenants_are_the_same_at_both_ends_and_on_the_way_back(source, targe
     there = move_memories(source, target, progress=shares.append)
     back = move_memories(target, tmp_path / "back")
 
-    assert [one.tenant for one in there.tenants] == ["acme", "größe/日本 🙂"]
+    assert [one.tenant for one in there.tenants] == list(TENANTS)
     assert [one.checksum for one in back.tenants] == [one.checksum for one in there.tenants]
     assert {(one.entries, one.threads, one.was_there) for one in back.tenants} == {(21, 1, False)}
     assert {(one.turns, one.vectors > 21) for one in back.tenants} == {(13, True)}
@@ -71,7 +52,7 @@ def test_one_tenant_comes_alone_and_again_it_is_there(source, target):
 
     assert [(one.tenant, one.was_there) for one in again.tenants] == [("acme", True)]
     with opened(target) as hiermem:
-        assert hiermem.tenant("größe/日本 🙂").stats().turns == 0
+        assert hiermem.tenant(TENANTS[1]).stats().turns == 0
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])

@@ -44,9 +44,14 @@ class Server:
     url: URL
     schema: str = SCHEMA
 
+    @property
+    def without_password(self) -> Server:
+        """The same, as it may be shown."""
+        return Server(self.url._replace(password=None), self.schema)
+
     def __str__(self) -> str:
         """Name both; a password is never in it."""
-        url = self.url._replace(password=None)
+        url = self.without_password.url
         if self.schema != SCHEMA:
             url = url.update_query_dict({"schema": self.schema})
         return url.render_as_string()
@@ -73,6 +78,12 @@ class Location:
     def is_memory(self) -> bool:
         """Tell whether the location ends with this process."""
         return self.database is None and self.server is None
+
+    def is_named_by(self, other: Location) -> bool:
+        """Tell whether `other` is this one, or this one with the password left out."""
+        if self.server is None or other.server is None:
+            return self == other
+        return other.server in {self.server, self.server.without_password}
 
     @property
     def index_folder(self) -> Path | None:
