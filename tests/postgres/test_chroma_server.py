@@ -6,6 +6,7 @@ import json
 import urllib.request
 from contextlib import ExitStack
 
+import psutil
 import pytest
 from chroma_server import running_chroma
 from core.memory_backends import on
@@ -176,6 +177,21 @@ def test_a_server_that_lost_everything_is_filled_again(opened):
 
         assert engine_of(hiermem) == "chroma, 61 of 61 vectors"
         assert nearest(memory, 60) == "pear 60"
+
+
+def test_what_is_closed_holds_no_connection_to_the_server(opened, chroma_server):
+    def connections():
+        held = psutil.Process().net_connections()
+        return sum(bool(one.raddr) and one.raddr.port == chroma_server.port for one in held)
+
+    before = connections()
+    hiermem = opened(chroma_server.url)
+    indexed(hiermem).search("pear", mode="semantic")
+    while_open = connections()
+
+    hiermem.close()
+
+    assert connections() == before < while_open
 
 
 def test_forgetting_leaves_no_collection_of_what_was_there(opened):

@@ -22,12 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hiermem_core.errors import (
-    HierMemError,
-    IndexUnavailableError,
-    InvalidInputError,
-)
+from hiermem_core.errors import HierMemError, IndexUnavailableError, InvalidInputError
 from hiermem_core.forks import around_fork
+from hiermem_core.vector_index.connecting import close_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -280,7 +277,7 @@ class ChromaIndex:
                 self._names = set(self._names_of(client))
                 self._most_at_once = int(client.get_max_batch_size())
             except BaseException:  # whatever it is, the client is closed
-                client.close()
+                close_client(client)
                 raise
         self._client = client
 
@@ -304,7 +301,7 @@ class ChromaIndex:
         self._handles.clear()
         if client is not None:
             with self._mapped("closing"), self._gate.lock:
-                client.close()
+                close_client(client)
 
     @contextmanager
     def _mapped(self, operation: str) -> Iterator[None]:

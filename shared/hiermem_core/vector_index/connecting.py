@@ -74,12 +74,26 @@ def served(url: str) -> Callable[[], Any]:
             ),
             **place.query,
         )
-        session = getattr(client._server, "_session", None)  # noqa: SLF001 - it offers no timeout
+        session = _session_of(client)
         if session is not None:
             session.timeout = _SECONDS
         return client
 
     return connect
+
+
+def close_client(client: Any) -> None:
+    """Close a client, and the connections to a server, which Chroma itself leaves open."""
+    client.close()
+    for one in (client, getattr(client, "_admin_client", None)):
+        session = _session_of(one)
+        if session is not None:
+            session.close()
+
+
+def _session_of(client: Any) -> Any:
+    """Return what holds a client's connections: Chroma offers neither its timeout nor its end."""
+    return getattr(getattr(client, "_server", None), "_session", None)
 
 
 def chroma_url(text: str) -> URL:

@@ -76,6 +76,8 @@ class ServerStore(Generations):
         index = self._opened(facts.stamp) if facts.stamp else None
         verdict = "bad" if index is None else self._verdict(index, facts, embedder)
         if index is None or verdict == "bad":
+            if index is not None:
+                close_quietly(index)
             self._own()
             return self.rebuild(embedder, pace)
         self._take(index, facts.generation, embedder, facts.added)
