@@ -16,7 +16,7 @@ test: $(VENV)/.develop  ## run every test
 	$(BIN)/pytest --numprocesses=$(WORKERS)
 
 test-servers: $(VENV)/.develop  ## what both plugins store, in PostgreSQL and on a Chroma server
-	TEST_ON_SERVERS=1 TEST_REQUIRE_POSTGRES=1 $(BIN)/pytest --numprocesses=$(WORKERS) tests/langchain tests/llamaindex
+	TEST_ON_SERVERS=1 TEST_REQUIRE_POSTGRES=1 $(BIN)/pytest --numprocesses=$(WORKERS) --timeout=240 tests/langchain tests/llamaindex
 
 test-lowest: $(LOWEST)/plain/.ready $(LOWEST)/agents/.ready  ## the LangChain plugin at the lowest versions it declares
 	$(LOWEST)/plain/bin/pytest --numprocesses=$(WORKERS) tests/langchain --ignore=tests/langchain/agents
@@ -28,8 +28,8 @@ test-long: $(VENV)/.develop  ## properties with a thousand examples each, kills 
 	TEST_WORKING_ROUNDS=20 $(BIN)/pytest --timeout=1200 tests/core/working/test_races.py
 	TEST_INDEX_KILLS=24 TEST_INDEX_ROWS=20000 $(BIN)/pytest --timeout=1200 -k a48 tests/core/test_index_crashes.py
 
-test-matrix: $(VENV)/.pip  ## the LlamaIndex plugin on every version it supports; downloads them
-	$(BIN)/python tests/matrix.py
+test-matrix: $(VENV)/.pip  ## the LlamaIndex plugin on every version it supports, or on CELLS; downloads them
+	$(BIN)/python tests/matrix.py $(if $(CELLS),--cells $(CELLS))
 
 fuzz: $(VENV)/.develop  ## anything at all, given to everything public; takes a while
 	$(BIN)/pytest --numprocesses=$(WORKERS) --hypothesis-profile=fuzz --timeout=7200 tests/fuzzing

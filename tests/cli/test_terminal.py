@@ -167,7 +167,7 @@ def test_a_narrow_terminal_folds_a_table_and_loses_nothing_of_it(spawn, hiermem,
 def test_an_interrupted_import_exits_130_and_goes_on_when_repeated(spawn, hiermem, conversation):
     messages = [{"role": "user", "content": f"turn {n} " + "x " * 200} for n in range(3000)]
     path = conversation(*messages)
-    process = spawn("import", path, "--batch-size", 50)
+    process = spawn("import", path, "--batch-size", 5)  # so that it takes a while
     assert process.stderr.readline().startswith(b"importing into")
     process.send_signal(signal.SIGINT)
 

@@ -97,7 +97,7 @@ def run_python(tmp_path):
             },
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=100,
             check=False,
         )
 
