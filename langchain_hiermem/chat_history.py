@@ -72,10 +72,18 @@ class HierMemChatMessageHistory(BaseChatMessageHistory):
         MissingIdentityError: Tenant or thread is empty; neither has a default.
 
     Example:
+        Setup: `pip install "hiermem-core[langchain]"`. Instantiate:
         ```python
         history = HierMemChatMessageHistory(hiermem, tenant_id="alice", thread_id="trip")
+        ```
+        Use:
+        ```python
         history.add_user_message("Where were we?")
         history.window(4000)
+        ```
+        Async:
+        ```python
+        await history.aget_messages()
         ```
     """
 

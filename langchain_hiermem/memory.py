@@ -48,9 +48,17 @@ class HierMemMemory(BaseMemory):
         MissingIdentityError: Tenant or thread is empty; neither has a default.
 
     Example:
+        Setup: `pip install "hiermem-core[langchain-classic]"`. Instantiate:
         ```python
         memory = HierMemMemory(hiermem, tenant_id="alice", thread_id="trip", k=5)
+        ```
+        Use:
+        ```python
         ConversationChain(llm=model, memory=memory)
+        ```
+        Async:
+        ```python
+        await memory.aload_memory_variables({})
         ```
     """
 

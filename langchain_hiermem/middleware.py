@@ -97,6 +97,7 @@ class HierMemMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         BudgetExceededError: What must be sent does not fit; raised by a model call.
 
     Example:
+        Setup: `pip install "hiermem-core[agents]"`. Instantiate:
         ```python
         agent = create_agent(
             model,
@@ -104,7 +105,14 @@ class HierMemMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
             middleware=[HierMemMiddleware(hiermem, budget_tokens=4000)],
             context_schema=HierMemContext,
         )
+        ```
+        Use:
+        ```python
         agent.invoke({"messages": "Where were we?"}, context=HierMemContext("alice", "trip"))
+        ```
+        Async:
+        ```python
+        await agent.ainvoke({"messages": "And then?"}, context=HierMemContext("alice", "trip"))
         ```
     """
 

@@ -52,9 +52,17 @@ class HierMemRetriever(BaseRetriever):
         UnsupportedSearchError: The backend has no index for the mode; raised by a call.
 
     Example:
+        Setup: `pip install "hiermem-core[langchain]"`. Instantiate:
         ```python
         retriever = HierMemRetriever(hiermem.tenant("alice"), k=3)
+        ```
+        Use:
+        ```python
         retriever.invoke("When should we meet?")
+        ```
+        Async:
+        ```python
+        await retriever.ainvoke("When should we meet?")
         ```
     """
 

@@ -76,10 +76,18 @@ class HierMemStore(BaseStore):
         EmbedderMismatchError: `index["embed"]` is another model than the HierMem's.
 
     Example:
+        Setup: `pip install "hiermem-core[langgraph]"`. Instantiate:
         ```python
         store = HierMemStore(hiermem.tenant("alice"))
+        ```
+        Use:
+        ```python
         store.put(("notes",), "tea", {"text": "Likes green tea"})
         store.search(("notes",), query="what to drink")
+        ```
+        Async:
+        ```python
+        await store.aget(("notes",), "tea")
         ```
     """
 
