@@ -62,22 +62,25 @@ CELLS = [
 
 
 def main() -> int:
-    """Run every cell, two or as many at a time as there are cores; return how many failed."""
+    """Run every cell, as many at a time as there are cores; return how many failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=ROOT / ".matrix")
     parser.add_argument("--cells", nargs="+", default=[cell.name for cell in CELLS])
     options = parser.parse_args()
     chosen = [cell for cell in CELLS if cell.name in options.cells]
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        passed = list(pool.map(lambda cell: is_passed(cell, options.folder.resolve()), chosen))
+    cores = os.cpu_count() or 1
+    workers = max(1, cores // max(1, len(chosen)))
+    folder = options.folder.resolve()
+    with ThreadPoolExecutor(max_workers=cores) as pool:
+        passed = list(pool.map(lambda cell: is_passed(cell, folder, workers), chosen))
     return passed.count(False) + (not passed)
 
 
-def is_passed(cell: Cell, folder: Path) -> bool:
-    """Run a cell, print its line, and tell whether it is passed."""
+def is_passed(cell: Cell, folder: Path, workers: int) -> bool:
+    """Run a cell in some processes, print its line, and tell whether it is passed."""
     started = time.monotonic()
     python = environment(cell, folder / cell.name.replace("/", "-").replace("*", "x"))
-    options = ["-q", "--timeout=240", "-rs", "-k", CASES]
+    options = ["-q", "--timeout=240", "-rs", "-k", CASES, f"--numprocesses={workers}"]
     for warning in OLD_CORES:
         options += ["-W", warning]
     ended = run([python, "-m", "pytest", *options, *TESTS])

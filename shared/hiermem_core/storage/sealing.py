@@ -185,7 +185,10 @@ def unsealed(connection: Connection, codec: Codec | None, metadata: Table) -> Se
         reason = "the location was made without one; export its tenants, import them into a new one"
         raise ConfigurationError("codec", reason)
     if codec is None:
-        reason = "the location's content is encoded; open it with the codec it was made with"
+        reason = (
+            "the location's content is encoded; open it with the codec it was made with, or set "
+            "HIERMEM_ENCRYPTION_KEY"
+        )
         raise ConfigurationError("codec", reason)
     try:
         secret = _decoded(codec, stored)
