@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from hiermem_core import HierMem, InvalidInputError
 from hiermem_core.importing import import_memories
+from hiermem_core.importing.databases import DamagedError, DatabaseCopy
 
 GOOD = '{"role": "user", "content": "good"}'
 HUGE = 17 * 1024 * 1024
@@ -186,3 +189,36 @@ def test_whatever_a_source_holds_each_record_is_counted_once(tmp_path_factory, l
 
     assert report.found == report.imported + report.skipped + report.failed
     assert stored == report.imported
+
+
+class Mistelling:
+    """A connection of which SQLite's message quotes a damaged name, that Python cannot decode."""
+
+    text_factory = bytes
+
+    def execute(self, *_):
+        b"near \xff".decode()
+
+
+def test_damage_that_sqlite_tells_of_in_no_utf_8_is_damage():
+    copy = DatabaseCopy(Mistelling())
+
+    with pytest.raises(DamagedError, match="no UTF-8"):
+        copy.tables()
+    with pytest.raises(DamagedError, match="no UTF-8"):
+        list(copy.rows("t"))
+    assert copy.has_rows("t")
+
+
+@pytest.mark.parametrize("damage", [b"\xca\x84", b"\xff\xfe", b"\x00"])
+def test_a_database_whose_schema_is_damaged_is_told_of(tmp_path, damage):
+    path = tmp_path / "memory.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE memory_entries (id TEXT, key TEXT, value TEXT)")
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"entries (id", b"entries " + damage.rjust(3, b" ")))
+
+    with HierMem.open(":memory:", local_embedder=False) as hiermem:
+        report = import_memories(path, hiermem.tenant("acme"), dry_run=True)
+
+    assert [store.status for store in report.stores] == ["damaged"]

@@ -153,7 +153,6 @@ async def test_l03_a_memory_in_an_edited_state_is_the_live_thread(tenant, runner
 
 SECOND_RUN = """
 import asyncio, json, sys, warnings
-warnings.simplefilter("error", UserWarning)
 from llama_index.core.workflow import Context, JsonSerializer
 from llamaindex_hiermem import HierMemChatMemoryBuffer
 from llamaindex.samples import agent_of, json_serializer

@@ -176,14 +176,12 @@ class DatabaseCopy:
             DamagedError: After those that can be read.
         """
         query = f"SELECT {columns} FROM {_quoted(table)}"  # noqa: S608 - quoted, the rest is ours
-        try:
+        with _damage_told():
             try:
                 cursor = self._connection.execute(f"{query} ORDER BY {order}")
             except sqlite3.OperationalError:
                 cursor = self._connection.execute(query)
             yield from _rows_of(cursor)
-        except sqlite3.Error as error:
-            raise DamagedError(str(error)) from error
 
     def select(self, query: str, *facts: Any) -> Iterator[Row]:
         """Yield the rows of a query of ours.
@@ -191,10 +189,8 @@ class DatabaseCopy:
         Raises:
             DamagedError: It cannot be answered, or not to its end.
         """
-        try:
+        with _damage_told():
             yield from _rows_of(self._connection.execute(query, facts))
-        except sqlite3.Error as error:
-            raise DamagedError(str(error)) from error
 
     def index(self, table: str, column: str) -> None:
         """Have lookups by a column be fast; the source knows nothing of it.
@@ -209,10 +205,19 @@ class DatabaseCopy:
         return [row[1].decode("utf-8", "replace") for row in rows]
 
     def _all(self, query: str) -> list[tuple[Any, ...]]:
-        try:
+        with _damage_told():
             return self._connection.execute(query).fetchall()
-        except sqlite3.Error as error:
-            raise DamagedError(str(error)) from error
+
+
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    """Raise `DamagedError` for what SQLite raises, whose own words may quote damaged names."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise DamagedError("a name in it is no UTF-8") from error
+    except sqlite3.Error as error:
+        raise DamagedError(str(error)) from error
 
 
 def _rows_of(cursor: sqlite3.Cursor) -> Iterator[Row]:
