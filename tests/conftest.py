@@ -20,7 +20,7 @@ from servers import (  # noqa: F401 - fixtures of all tests
 )
 
 settings.register_profile(
-    "ordinary", max_examples=25, derandomize=True, deadline=None, database=None
+    "ordinary", max_examples=15, derandomize=True, deadline=None, database=None
 )
 settings.register_profile("long", max_examples=1000, deadline=None, database=None, print_blob=True)
 settings.register_profile("fuzz", max_examples=3000, deadline=None, database=None, print_blob=True)
