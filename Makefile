@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 LOWEST := $(VENV)-lowest
 PROPERTIES := p1_ or p2_ or p3_ or p4_ or p5_ or p6_ or p7_ or p8_ or p9_ or p10_ or p11_ or p12_ or p13_ or p14_ or a29_ or a49_ or working_rules or d11_what
 WORKERS ?= auto
+SERVED ?= tests/langchain tests/llamaindex
 
 .PHONY: demo test test-servers test-lowest test-matrix test-long fuzz conformance conformance-langchain conformance-llamaindex lint format bench notebooks docs clean
 
@@ -15,8 +16,8 @@ demo: $(VENV)/.demo  ## run the main job on a real conversation: no key, no serv
 test: $(VENV)/.develop  ## run every test
 	$(BIN)/pytest --numprocesses=$(WORKERS)
 
-test-servers: $(VENV)/.develop  ## what both plugins store, in PostgreSQL and on a Chroma server
-	TEST_ON_SERVERS=1 TEST_REQUIRE_POSTGRES=1 $(BIN)/pytest --numprocesses=$(WORKERS) --timeout=240 tests/langchain tests/llamaindex
+test-servers: $(VENV)/.develop  ## what both plugins (or SERVED) store, in PostgreSQL and on a Chroma server
+	TEST_ON_SERVERS=1 TEST_REQUIRE_POSTGRES=1 $(BIN)/pytest --numprocesses=$(WORKERS) --timeout=240 $(SERVED)
 
 test-lowest: $(LOWEST)/plain/.ready $(LOWEST)/agents/.ready  ## the LangChain plugin at the lowest versions it declares
 	$(LOWEST)/plain/bin/pytest --numprocesses=$(WORKERS) tests/langchain --ignore=tests/langchain/agents
