@@ -14,6 +14,7 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
+from message_samples import DEVELOPER, typed
 
 from hiermem_core import Origin, ToolCall, TurnDraft
 from langchain_hiermem.blocks import blocks_of_parts
@@ -21,12 +22,6 @@ from langchain_hiermem.messages import turn_to_message
 
 ARGS = {"query": "x"}
 CALL = {"id": "1", "name": "search", "args": ARGS}
-DEVELOPER = {"__openai_role__": "developer"}
-
-
-def typed(kind: str, /, **facts: Any) -> dict[str, Any]:
-    """Return a block, or a part, of that type."""
-    return {"type": kind, **facts}
 
 
 REASONING = typed("reasoning", text="hm", extras={"signature": "s"})

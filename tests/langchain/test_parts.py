@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from message_samples import typed
 
 from hiermem_core import FunctionCounter, ToolCall
 from langchain_hiermem.messages import message_to_turn
@@ -16,11 +17,6 @@ from langchain_hiermem.parts import call_of_block, parts_of_block
 
 CHARACTERS = FunctionCounter(len, id="characters")
 PAYLOAD = "QUJD" * 100_000
-
-
-def typed(kind: str, /, **facts: Any) -> dict[str, Any]:
-    """Return a block, or a part, of that type."""
-    return {"type": kind, **facts}
 
 
 def base64_blocks(payload: str) -> dict[str, dict[str, Any]]:
