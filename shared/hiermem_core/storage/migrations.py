@@ -14,8 +14,8 @@ from hiermem_core.storage import tables
 from hiermem_core.storage.audit_table import audit
 from hiermem_core.storage.database import Database
 from hiermem_core.storage.keyword_tables import create_keyword_tables
+from hiermem_core.storage.location_seal import make_seal, seal_in
 from hiermem_core.storage.run_tables import patterns, sessions, trajectories
-from hiermem_core.storage.sealing import make_seal, unsealed
 from hiermem_core.storage.sizes import entry_bytes, sum_of, turn_bytes
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def prepare(database: Database, *, now_ms: int, codec: Codec | None = None) -> N
 
 def _unseal(database: Database, codec: Codec | None) -> None:
     with database.read() as connection:
-        seal = unsealed(connection, codec, tables.metadata)
+        seal = seal_in(connection, codec)
     if seal is not None:
         database.seal(seal)
 
@@ -211,7 +211,7 @@ def _bring_up(connection: Connection, now_ms: int, codec: Codec | None) -> None:
         rows = [{"key": k, "value": v, "updated_at": now_ms} for k, v in facts.items()]
         connection.execute(insert(tables.metadata), rows)
         if codec is not None:
-            make_seal(connection, codec, tables.metadata, now_ms=now_ms)
+            make_seal(connection, codec, now_ms=now_ms)
         return
     _check_path(stored)  # another process may have migrated meanwhile, by a newer library
     for version in range(stored, SCHEMA_VERSION):

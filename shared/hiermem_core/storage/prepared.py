@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Prepared:
     """A statement that is compiled once an engine, and then given to the driver as text.
 
-    Costs under half of what `Connection.execute` does. Values and columns pass as the driver has
-    them: SQLite gives 0 and 1 for booleans.
+    Costs less than `Connection.execute`, as types are left out: values and columns pass as the
+    driver has them, and SQLite gives 0 and 1 for booleans.
 
     Args:
         statement: All that changes in it is bound by name, and no list is expanded.

@@ -8,15 +8,14 @@ that only the codec's owner can repeat. Without a codec both are plain text, and
 from __future__ import annotations
 
 import hmac
-import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Text, insert, select
+from sqlalchemy import Text
 from sqlalchemy.types import TypeDecorator
 
-from hiermem_core.errors import BackendError, ConfigurationError
+from hiermem_core.errors import BackendError
 from hiermem_core.models.quotas import octets
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
     from hiermem_core.protocols import Codec
 
-_SEAL_KEY = "seal"
-_MARK = "hiermem:"
 _NOTHING = frozenset({"", "[]"})
 """What says nothing stays as it is, so that SQL can ask for it."""
 
@@ -52,7 +49,7 @@ class Seal:
         """Return a text as it is stored."""
         if text is None:
             return None
-        return f"{octets(text)}:{text if text in _NOTHING else _encoded(self.codec, text)}"
+        return f"{octets(text)}:{text if text in _NOTHING else encoded(self.codec, text)}"
 
     def opened(self, stored: str | None) -> str | None:
         """Return the text of what is stored.
@@ -65,7 +62,7 @@ class Seal:
         _, mark, text = stored.partition(":")
         if not mark:
             raise BackendError("decoding", "a stored text was not sealed")
-        return text if text in _NOTHING else _decoded(self.codec, text)
+        return text if text in _NOTHING else decoded(self.codec, text)
 
     def shown(self, stored: str | None) -> str | None:
         """Return the text of what is stored, or what stands for it."""
@@ -163,44 +160,12 @@ def as_stored(
     return stored
 
 
-def make_seal(connection: Connection, codec: Codec, metadata: Table, *, now_ms: int) -> None:
-    """Have a new location's content sealed by a codec from now on, and for good."""
-    text = _encoded(codec, _MARK + secrets.token_hex(32))
-    row = {"key": _SEAL_KEY, "value": text, "updated_at": now_ms}
-    connection.execute(insert(metadata).values(row))
-
-
-def unsealed(connection: Connection, codec: Codec | None, metadata: Table) -> Seal | None:
-    """Return what seals a location that is there; `None`: its content is plain.
+def encoded(codec: Codec, text: str) -> str:
+    """Return what a codec makes of a text.
 
     Raises:
-        ConfigurationError: It was made with a codec, and this is none, or has another key; or it
-            was made without.
+        BackendError: It raises, or returns no text.
     """
-    query = select(metadata.c.value).where(metadata.c.key == _SEAL_KEY)
-    stored = connection.execute(query).scalar()
-    if stored is None:
-        if codec is None:
-            return None
-        reason = "the location was made without one; export its tenants, import them into a new one"
-        raise ConfigurationError("codec", reason)
-    if codec is None:
-        reason = (
-            "the location's content is encoded; open it with the codec it was made with, or set "
-            "HIERMEM_ENCRYPTION_KEY"
-        )
-        raise ConfigurationError("codec", reason)
-    try:
-        secret = _decoded(codec, stored)
-    except BackendError:
-        secret = ""
-    if not secret.startswith(_MARK):
-        reason = "does not decode the location's content; give the key it was made with"
-        raise ConfigurationError("codec", reason)
-    return Seal(codec, bytes.fromhex(secret.removeprefix(_MARK)))
-
-
-def _encoded(codec: Codec, text: str) -> str:
     try:
         made = codec.encode(text)
     except Exception as error:  # noqa: BLE001 - a user's codec may raise anything
@@ -211,7 +176,12 @@ def _encoded(codec: Codec, text: str) -> str:
     return made
 
 
-def _decoded(codec: Codec, text: str) -> str:
+def decoded(codec: Codec, text: str) -> str:
+    """Return the text that a codec made this of.
+
+    Raises:
+        BackendError: It raises, as this is not what it made, or returns no text.
+    """
     try:
         made = codec.decode(text)
     except Exception as error:  # noqa: BLE001 - as above
